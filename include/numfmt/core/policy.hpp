@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// The axes on which number-format libraries disagree, one enum each, every one with a documented default.
+#pragma once
+
+#include "float_spec.hpp"
+
+namespace numfmt {
+
+/// How a value between two neighbours of the format is rounded. The only axis that is a template parameter.
+enum class rounding : uint8_t {
+    nearest_even,     ///< nearest, ties to the even code; the default
+    nearest_away,     ///< nearest, ties away from zero
+    nearest_to_zero,  ///< nearest, ties toward zero (ggml, DeepGEMM's FP4)
+    toward_zero,      ///< truncate
+    stochastic,       ///< up with probability equal to the discarded fraction (Philox4x32-10)
+    down,             ///< E8M0 only: largest power of two <= |x|
+    up,               ///< E8M0 only: smallest power of two >= |x|
+    nearest_up,       ///< E8M0 only: nearest in value, the tie 1.5 * 2^k goes up
+};
+
+/// What becomes of a value that is too large, tested after rounding (OCP OFP8 section 5.2).
+enum class overflow : uint8_t {
+    by_format,     ///< saturate for fp8, fp6, fp4 and e8m0; to_nonfinite for bf16 and fp16; the default
+    saturate,      ///< +-max, for finite values and for Inf
+    to_nonfinite,  ///< Inf where the format has one, else NaN, else (fp6, fp4) +-max; a directed rounding (toward_zero,
+                   ///< down) of a finite value never gives Inf or NaN
+};
+
+/// What becomes of NaN.
+enum class nan_mode : uint8_t {
+    canonical,  ///< one code: 7F for fp8, 7FFF for bf16 and fp16, +max for fp6 and fp4, FF for e8m0; the default
+    keep_sign,  ///< the sign kept on a quiet NaN (7FC0 and FFC0 for bf16); +-max for fp6 and fp4
+};
+
+/// Options of an element-wise encode. Run-time data: no code is duplicated for them.
+struct encode_options {
+    numfmt::overflow overflow = numfmt::overflow::by_format;
+    nan_mode nan = nan_mode::canonical;
+};
+
+/// How the E8M0 scale of a block follows from its largest magnitude `amax` (element format: largest power of two
+/// 2^emax, largest value max, M mantissa bits). In every case the exponent is taken from the bits of amax after an
+/// integer was added to them, never from a floating-point logarithm.
+enum class scale_rule : uint8_t {
+    floor,     ///< floor(log2 amax) - emax: OCP MX v1.0 section 6.3; the default. May saturate amax
+    ceil,      ///< ceil(log2 amax) - emax
+    round_up,  ///< ceil(log2(amax / max)): NVIDIA's "RCEIL"; the smallest scale that does not saturate amax
+    even,      ///< exponent of (bits(amax) + half an element ulp) - emax: rounds half up at the element's mantissa
+};
+
+/// What a block that holds NaN or Inf becomes.
+enum class nonfinite : uint8_t {
+    propagate,  ///< NaN scale and all-zero codes for that block (row, tensor); the others are untouched; the default
+    saturate,   ///< amax over the finite values; Inf becomes +-max, NaN the canonical element code
+};
+
+/// Range over which an asymmetric int4 group spreads its 16 codes.
+enum class int4_range : uint8_t {
+    include_zero,  ///< min and max are extended to 0, so that 0 is exact and |error| <= scale / 2; the default
+    minmax,        ///< min and max as they are (llm-awq): a one-signed group clips
+};
+
+namespace detail {
+
+NUMFMT_FN bool is_nearest(rounding r) {
+    return r == rounding::nearest_even || r == rounding::nearest_away || r == rounding::nearest_to_zero ||
+           r == rounding::nearest_up;
+}
+NUMFMT_FN bool is_scale_rounding(rounding r) {
+    return r == rounding::down || r == rounding::up || r == rounding::nearest_up;
+}
+/// e8m0 has no mantissa, so that "even" is undefined there: its own three roundings, and truncation (= down).
+NUMFMT_FN bool rounding_allowed(const float_spec& spec, rounding r) {
+    return spec.has_zero ? !is_scale_rounding(r) : is_scale_rounding(r) || r == rounding::toward_zero;
+}
+/// nearest_even everywhere; `down` for E8M0, as in the MX specification's scale.
+NUMFMT_FN rounding default_rounding(const float_spec& spec) {
+    return spec.has_zero ? rounding::nearest_even : rounding::down;
+}
+
+}  // namespace detail
+}  // namespace numfmt
