@@ -43,6 +43,11 @@ NUMFMT_FN int64_t ceil_div(int64_t a, int64_t b) noexcept { return a / b + (a % 
 template <class T> NUMFMT_FN T min(T a, T b) noexcept { return b < a ? b : a; }
 template <class T> NUMFMT_FN T max(T a, T b) noexcept { return a < b ? b : a; }
 
+/// condition ? a : b by a mask: gcc 12 turns some chains of ?: into jumps and then leaves the loop around them scalar.
+NUMFMT_FN uint32_t blend(bool condition, uint32_t a, uint32_t b) noexcept {
+    return b ^ ((a ^ b) & (0u - static_cast<uint32_t>(condition)));
+}
+
 // Bits of the IEEE binary32 format.
 inline constexpr uint32_t f32_abs_mask = 0x7FFFFFFFu;
 inline constexpr uint32_t f32_infinity = 0x7F800000u;

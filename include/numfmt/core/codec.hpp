@@ -82,17 +82,24 @@ template <rounding R, class UInt> NUMFMT_FN UInt round_shift(UInt sig, int shift
 }
 
 /// A positive finite number as significand * 2^(exponent - mantissa_bits), the significand with its leading bit in place
-/// (0 for zero). Subnormals are normalised only if `Normalise`.
+/// (0 for zero).
 template <class UInt> struct significand {
     UInt sig;
     int exponent;
 };
 
-template <bool Normalise, class UInt> NUMFMT_FN significand<UInt> split(UInt magnitude) noexcept {
+/// How split() treats the source's subnormals.
+enum class source_subnormals : uint8_t {
+    keep,       // leave the leading bit missing, as stored
+    normalise,  // shift it into place
+    dont_care,  // give any value below the smallest normal number's double: the target rounds all of them to zero
+};
+
+template <source_subnormals S, class UInt> NUMFMT_FN significand<UInt> split(UInt magnitude) noexcept {
     using src = ieee_source<UInt>;
     constexpr UInt implicit = UInt{1} << src::mantissa_bits;
     constexpr UInt mask = implicit - 1u;
-    if constexpr (Normalise) {
+    if constexpr (S == source_subnormals::normalise) {
         static_assert(sizeof(UInt) == 4);
         // A subnormal is magnitude * 2^-149: converting that integer (< 2^23, exact) finds its leading bit.
         const bool subnormal = magnitude < f32_min_normal;
@@ -102,8 +109,12 @@ template <bool Normalise, class UInt> NUMFMT_FN significand<UInt> split(UInt mag
         return {static_cast<UInt>((m & mask) | (m != 0 ? implicit : 0u)), exponent};
     } else {
         const int field = static_cast<int>(magnitude >> src::mantissa_bits);
-        const UInt lead = field != 0 ? implicit : UInt{0};
-        return {static_cast<UInt>((magnitude & mask) | lead), (field != 0 ? field : 1) - src::bias};
+        if constexpr (S == source_subnormals::dont_care) {
+            return {static_cast<UInt>((magnitude & mask) | implicit), field - src::bias};
+        } else {
+            const UInt lead = field != 0 ? implicit : UInt{0};
+            return {static_cast<UInt>((magnitude & mask) | lead), max(field, 1) - src::bias};
+        }
     }
 }
 
@@ -119,12 +130,27 @@ NUMFMT_FN uint32_t round_magnitude(UInt magnitude, int scale_exponent, uint32_t 
         // Same exponent range (float -> bf16): the fields line up, one shift does it.
         return static_cast<uint32_t>(round_shift<R>(magnitude, dropped, dropped, draw));
     } else {
-        const significand<UInt> v = split<Scaled>(magnitude);
+        constexpr int headroom = static_cast<int>(sizeof(UInt)) * 8 - 2 - src::mantissa_bits;
+        constexpr bool tiny_is_zero =
+            R != rounding::stochastic && s.min_exponent() - s.mantissa_bits - 1 > 2 - src::bias;
+        constexpr source_subnormals treatment = Scaled         ? source_subnormals::normalise
+                                                : tiny_is_zero ? source_subnormals::dont_care
+                                                               : source_subnormals::keep;
+        const significand<UInt> v = split<treatment>(magnitude);
         const int above = v.exponent - (Scaled ? scale_exponent : 0) - s.min_exponent();
-        const int exact_shift = dropped + max(-above, 0);
-        // From mantissa_bits + 2 on everything rounds to zero; a larger shift would leave the register.
-        const int shift = min(exact_shift, src::mantissa_bits + 2);
-        const UInt i = round_shift<R>(v.sig, shift, exact_shift, draw);
+        UInt i = 0;
+        if constexpr (s.mantissa_bits + 2 <= headroom && R != rounding::stochastic) {
+            // Below min_exponent the significand moves right, at most mantissa_bits + 2 places (then it rounds to zero).
+            // The register has that much room above it: start there, lose no bit, and round at a fixed place.
+            constexpr int room = s.mantissa_bits + 2;
+            const int up = room + max(min(above, 0), -room);
+            i = round_shift<R>(static_cast<UInt>(v.sig << up), dropped + room, dropped + room, draw);
+        } else {
+            const int exact_shift = dropped + max(-above, 0);
+            // From mantissa_bits + 2 on everything rounds to zero; a larger shift would leave the register.
+            const int shift = min(exact_shift, src::mantissa_bits + 2);
+            i = round_shift<R>(v.sig, shift, exact_shift, draw);
+        }
         // The significand's leading bit (or a carry out of the rounding) increments the exponent field by itself.
         return (static_cast<uint32_t>(max(above, 0)) << s.mantissa_bits) + static_cast<uint32_t>(i);
     }
@@ -161,18 +187,21 @@ NUMFMT_FN typename Format::storage encode_bits(UInt bits, int scale_exponent, en
     } else {
         code = round_exponent<Format, R>(magnitude);
     }
-    const bool infinite = magnitude >= src::infinity;
-    bool over = code > s.max_finite_code();
-    if constexpr (Scaled || !s.has_zero) over = over || infinite;
+    // Where the source's exponents reach far above the format's, Inf and NaN already have a code above every cap.
+    constexpr bool far_above = !Scaled && src::bias - s.bias > 1;
+    const bool nan = magnitude > src::infinity;
+    const bool infinite = magnitude == src::infinity;
+    if constexpr (!far_above) code = nan || infinite ? 0x10000u : code;
     // Overflow is tested after rounding. A rounding that never moves away from zero keeps finite values finite.
     constexpr bool overflows = is_nearest(R) || R == rounding::up || R == rounding::stochastic;
-    const uint32_t over_code = overflows || infinite ? plan.overflow_code : s.max_finite_code();
-    code = over ? over_code : code;
-    const bool negative = bits >= src::sign;
-    uint32_t sign = negative ? s.sign_bit() : 0u;
-    if constexpr (s.is_signed && !s.has_negative_zero()) sign = code == 0 ? 0u : sign;
-    const uint32_t nan = plan.nan_code | (negative ? plan.nan_sign_mask : 0u);
-    return static_cast<typename Format::storage>(magnitude > src::infinity ? nan : code | sign);
+    uint32_t cap = plan.overflow_code;
+    if constexpr (!overflows) cap = infinite ? cap : s.max_finite_code();
+    cap = nan ? plan.nan_code : cap;
+    code = min(code, cap);
+    uint32_t sign_mask = nan ? plan.nan_sign_mask : s.sign_bit();
+    if constexpr (s.is_signed && !s.has_negative_zero()) sign_mask = code == 0 ? 0u : sign_mask;
+    const uint32_t sign = static_cast<uint32_t>(bits >> (sizeof(UInt) * 8 - 1 - static_cast<unsigned>(s.magnitude_bits())));
+    return static_cast<typename Format::storage>(code | (sign & sign_mask));
 }
 
 /// An integer as the bits of a double; beyond 53 bits the lowest bit is sticky (round to odd), so that a later
@@ -213,18 +242,18 @@ template <float_format Format> NUMFMT_FN uint32_t decode_bits(typename Format::s
         } else {
             // A subnormal is mag * 2^(min_exponent - mantissa_bits); mag is small, so its conversion is exact.
             const uint32_t integer = bit_cast<uint32_t>(static_cast<float>(static_cast<int32_t>(mag)));
-            constexpr uint32_t down = static_cast<uint32_t>(s.mantissa_bits - s.min_exponent()) << 23;
-            const uint32_t subnormal = mag == 0 ? 0u : integer - down;
-            value = mag <= s.mantissa_mask() ? subnormal : normal;
+            // Zero, whose bits are 0, turns negative when the exponent is lowered.
+            constexpr int32_t down = (s.mantissa_bits - s.min_exponent()) << 23;
+            const uint32_t subnormal = static_cast<uint32_t>(detail::max(static_cast<int32_t>(integer) - down, 0));
+            value = detail::blend(mag <= s.mantissa_mask(), subnormal, normal);
         }
         if constexpr (s.specials == special_values::ieee) {
-            value = mag > s.infinity_code()    ? detail::f32_quiet_nan
-                    : mag == s.infinity_code() ? detail::f32_infinity
-                                               : value;
+            value = detail::blend(mag >= s.infinity_code(), detail::f32_infinity, value);
+            value = detail::blend(mag > s.infinity_code(), detail::f32_quiet_nan, value);
         } else if constexpr (s.specials == special_values::fn) {
-            value = mag == s.magnitude_mask() ? detail::f32_quiet_nan : value;
+            value = detail::blend(mag == s.magnitude_mask(), detail::f32_quiet_nan, value);
         } else if constexpr (s.specials == special_values::fnuz) {
-            value = (c & s.code_mask()) == s.sign_bit() ? detail::f32_quiet_nan : value;
+            value = detail::blend((c & s.code_mask()) == s.sign_bit(), detail::f32_quiet_nan, value);
         }
         return value | sign;
     }
