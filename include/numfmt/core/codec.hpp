@@ -312,6 +312,25 @@ template <float_format Format> NUMFMT_FN float decode_scaled(typename Format::st
     return bit_cast<float>(value | sign);
 }
 
+/// x * 2^-scale_exponent rounded to an integer and clamped to [low, high] (low <= 0 <= high, both within +-32767).
+/// NaN gives 0, as the conversions of PTX do; +-Inf clamps.
+template <rounding R = rounding::nearest_even>
+NUMFMT_FN int round_to_integer(float x, int scale_exponent, int low, int high, uint32_t draw = 0) noexcept {
+    using namespace detail;
+    static_assert(!is_scale_rounding(R), "numfmt::round_to_integer: rounding::down, up and nearest_up belong to e8m0");
+    const uint32_t bits = bit_cast<uint32_t>(x);
+    const uint32_t magnitude = bits & f32_abs_mask;
+    const significand<uint32_t> v = split<source_subnormals::normalise>(magnitude);
+    const int exponent = v.exponent - scale_exponent;
+    const int exact_shift = max(23 - exponent, 1);
+    const uint32_t rounded = round_shift<R>(v.sig, min(exact_shift, 25), exact_shift, draw);
+    const bool large = exponent >= 15 || magnitude == f32_infinity;
+    int i = large ? 32768 : static_cast<int>(rounded);
+    i = magnitude > f32_infinity ? 0 : i;
+    i = (bits >> 31) != 0 ? -i : i;
+    return min(max(i, low), high);
+}
+
 /// encode() over an array: codes[i] = encode<Format, R>(x[i]) for 0 <= i < n. The arrays must not overlap.
 template <float_format Format, rounding R = default_rounding_v<Format>, class Source>
 NUMFMT_FN void encode(const Source* NUMFMT_RESTRICT x, int64_t n, typename Format::storage* NUMFMT_RESTRICT codes,

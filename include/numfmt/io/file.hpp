@@ -99,7 +99,7 @@ inline std::string path_text(const std::filesystem::path& path) {
 // `code` is an errno value; streams do not promise to set it, hence the fallback.
 inline std::string os_error(const std::filesystem::path& path, const char* what, int code) {
     return text_line(path_text(path), ": ", what, ": ",
-                      code != 0 ? std::generic_category().message(code) : std::string("unknown input/output error"));
+                     code != 0 ? std::generic_category().message(code) : std::string("unknown input/output error"));
 }
 
 // Runs `body`, which returns an io_status or io_result, and turns what the standard library or the JSON library throws
@@ -131,7 +131,8 @@ class file_bytes {
   public:
     file_bytes() = default;
     file_bytes(file_bytes&& other) noexcept
-        : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)),
+        : data_(std::exchange(other.data_, nullptr)),
+          size_(std::exchange(other.size_, 0)),
           mapped_(std::exchange(other.mapped_, false)) {}
     file_bytes& operator=(file_bytes&& other) noexcept {
         file_bytes taken(std::move(other));  // `other` may be *this

@@ -121,8 +121,8 @@ class safetensors_file {
             file.tensors_.push_back(std::move(e.tensor));
         }
         if (end != rest - length) {
-            const auto last = file.tensors_.empty() ? std::string("the header")
-                                                    : detail::tensor_text(file.tensors_.back().name);
+            const auto last =
+                file.tensors_.empty() ? std::string("the header") : detail::tensor_text(file.tensors_.back().name);
             return bad("got ", rest - length - end, " trailing bytes after ", last, ", wanted none");
         }
         file.metadata_ = std::move(header.metadata);
@@ -168,11 +168,11 @@ inline io_status read_as_float(const safetensor& tensor, std::span<float> out) n
         if (!wanted) return {wanted.error};
         if (tensor.byte_count != wanted.value || (tensor.data == nullptr && wanted.value > 0)) {
             return {detail::text_line(subject(), ": data: got ", tensor.data == nullptr ? 0 : tensor.byte_count,
-                                       " bytes, wanted ", wanted.value)};
+                                      " bytes, wanted ", wanted.value)};
         }
         if (out.size() != static_cast<std::uint64_t>(tensor.element_count())) {
             return {detail::text_line(subject(), ": out: got room for ", out.size(), " floats, wanted ",
-                                       tensor.element_count())};
+                                      tensor.element_count())};
         }
         const std::byte* const p = tensor.data;
         switch (tensor.type) {
@@ -196,7 +196,7 @@ inline io_status read_as_float(const safetensor& tensor, std::span<float> out) n
                 return {};
             default:
                 return {detail::text_line(subject(), ": dtype: got ", name_of(tensor.type),
-                                           ", wanted one of F64 F32 F16 BF16 F8_E4M3 F8_E5M2")};
+                                          ", wanted one of F64 F32 F16 BF16 F8_E4M3 F8_E5M2")};
         }
     });
 }
@@ -250,7 +250,7 @@ inline io_status write_safetensors(const std::filesystem::path& path, std::span<
             const std::uint64_t begin = std::exchange(offset, offset + t.byte_count);
             const std::string shape = detail::shape_text(t.shape);
             header += detail::text_line(":{\"dtype\":\"", name_of(t.type), "\",\"shape\":", shape,
-                                         ",\"data_offsets\":[", begin, ",", offset, "]}");
+                                        ",\"data_offsets\":[", begin, ",", offset, "]}");
         }
         header += "}";
         header.append((8 - header.size() % 8) % 8, ' ');

@@ -22,8 +22,28 @@ namespace numfmt::io {
 
 /// The element types of the format. FP6 and FP4 elements are packed, so that bytes = elements * bits / 8.
 enum class safetensors_dtype : std::uint8_t {
-    f64, f32, f16, bf16, f8_e4m3, f8_e5m2, f8_e4m3fnuz, f8_e5m2fnuz, f8_e8m0, f6_e2m3, f6_e3m2, f4,
-    i64, i32, i16, i8, u64, u32, u16, u8, boolean, c64,
+    f64,
+    f32,
+    f16,
+    bf16,
+    f8_e4m3,
+    f8_e5m2,
+    f8_e4m3fnuz,
+    f8_e5m2fnuz,
+    f8_e8m0,
+    f6_e2m3,
+    f6_e3m2,
+    f4,
+    i64,
+    i32,
+    i16,
+    i8,
+    u64,
+    u32,
+    u16,
+    u8,
+    boolean,
+    c64
 };
 
 namespace detail {
@@ -35,11 +55,10 @@ struct safetensors_dtype_entry {
 
 // In the order of the enumeration. C64 is a pair of binary32.
 inline constexpr safetensors_dtype_entry safetensors_dtypes[] = {
-    {"F64", 64},    {"F32", 32},        {"F16", 16},        {"BF16", 16},   {"F8_E4M3", 8}, {"F8_E5M2", 8},
+    {"F64", 64},        {"F32", 32},        {"F16", 16},    {"BF16", 16},   {"F8_E4M3", 8}, {"F8_E5M2", 8},
     {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F8_E8M0", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4},
-    {"I64", 64},    {"I32", 32},        {"I16", 16},        {"I8", 8},      {"U64", 64},    {"U32", 32},
-    {"U16", 16},    {"U8", 8},          {"BOOL", 8},        {"C64", 64},
-};
+    {"I64", 64},        {"I32", 32},        {"I16", 16},    {"I8", 8},      {"U64", 64},    {"U32", 32},
+    {"U16", 16},        {"U8", 8},          {"BOOL", 8},    {"C64", 64}};
 
 inline constexpr std::size_t safetensors_dtype_count = std::size(safetensors_dtypes);
 static_assert(safetensors_dtype_count == static_cast<std::size_t>(safetensors_dtype::c64) + 1);
@@ -70,11 +89,11 @@ constexpr bool parse_dtype(std::string_view name, safetensors_dtype& out) noexce
 
 /// One tensor: row-major, little-endian elements that somebody else owns (the file, or the caller of the writer).
 struct safetensor {
-    std::string name;                               ///< UTF-8, may be empty; not "__metadata__"
+    std::string name;  ///< UTF-8, may be empty; not "__metadata__"
     safetensors_dtype type = safetensors_dtype::u8;
-    std::vector<std::int64_t> shape;                ///< elements per dimension, each >= 0; empty for a scalar
-    const std::byte* data = nullptr;                ///< not necessarily aligned for the element type
-    std::size_t byte_count = 0;                     ///< elements * bits / 8
+    std::vector<std::int64_t> shape;  ///< elements per dimension, each >= 0; empty for a scalar
+    const std::byte* data = nullptr;  ///< not necessarily aligned for the element type
+    std::size_t byte_count = 0;       ///< elements * bits / 8
 
     /// Product of the shape: 1 for a scalar, 0 when a dimension is 0. Meaningful for a tensor that came from a file.
     std::int64_t element_count() const noexcept {
@@ -271,13 +290,27 @@ class safetensors_header {
     }
 
     template <class Exception> bool parse_error(std::size_t position, const std::string&, const Exception& e) {
-        return fail("header: not valid JSON near its byte ", position, ": ", printable(e.what(), 300, true));
+        std::string_view why = e.what();  // "[json.exception.parse_error.101] parse error at ..."
+        if (const auto prefix = why.find("] "); prefix != why.npos) why.remove_prefix(prefix + 2);
+        return fail("header: not valid JSON near its byte ", position, ": ", printable(why, 300, true));
     }
 
   private:
     enum class place : std::uint8_t {
-        start, root, entry, tensor, dtype, shape, dimension, offsets, offset, metadata, metadata_key, metadata_value,
-        ignored, finished,
+        start,
+        root,
+        entry,
+        tensor,
+        dtype,
+        shape,
+        dimension,
+        offsets,
+        offset,
+        metadata,
+        metadata_key,
+        metadata_value,
+        ignored,
+        finished
     };
     struct field {
         std::string_view name;
@@ -312,15 +345,23 @@ class safetensors_header {
             return fail(subject, ": got ", got, ", wanted ", wanted);
         };
         switch (where_) {
-            case place::entry: return bad(tensor(), "an object with dtype, shape and data_offsets");
-            case place::dtype: return bad(tensor() + ": dtype", "a string");
-            case place::shape: return bad(tensor() + ": shape", "an array of integers");
-            case place::dimension: return bad(tensor() + ": shape", "integers from 0 to 2^63 - 1");
+            case place::entry:
+                return bad(tensor(), "an object with dtype, shape and data_offsets");
+            case place::dtype:
+                return bad(tensor() + ": dtype", "a string");
+            case place::shape:
+                return bad(tensor() + ": shape", "an array of integers");
+            case place::dimension:
+                return bad(tensor() + ": shape", "integers from 0 to 2^63 - 1");
             case place::offsets:
-            case place::offset: return bad(tensor() + ": data_offsets", "an array of 2 integers from 0 to 2^64 - 1");
-            case place::metadata: return bad("__metadata__", "an object of strings");
-            case place::metadata_value: return bad("__metadata__ " + quoted_name(key_), "a string");
-            default: return bad("header", "an object of tensors");
+            case place::offset:
+                return bad(tensor() + ": data_offsets", "an array of 2 integers from 0 to 2^64 - 1");
+            case place::metadata:
+                return bad("__metadata__", "an object of strings");
+            case place::metadata_value:
+                return bad("__metadata__ " + quoted_name(key_), "a string");
+            default:
+                return bad("header", "an object of tensors");
         }
     }
 
