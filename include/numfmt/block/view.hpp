@@ -18,9 +18,9 @@ template <class T> struct matrix_view {
 
     NUMFMT_FN int64_t row_stride() const noexcept { return stride == 0 ? shape.cols : stride; }
     NUMFMT_FN T* row(int64_t r) const noexcept { return data + r * row_stride(); }
-    NUMFMT_FN operator matrix_view<const T>() const noexcept
-        requires(!detail::is_same_v<T, const T>)
-    {
+    template <class U>
+        requires(detail::is_same_v<U, const T> && !detail::is_same_v<U, T>)
+    NUMFMT_FN operator matrix_view<U>() const noexcept {
         return {data, shape, stride};
     }
 };
@@ -128,12 +128,11 @@ public:
         return {v, {}};
     }
 
-    NUMFMT_FN operator quantized_view<const scheme>() const noexcept
-        requires(!detail::is_same_v<S, const scheme>)
-    {
-        return quantized_view<const scheme>::trusted({parts_.codes, parts_.scales, parts_.shape, parts_.zeros,
-                                                      parts_.tensor_scale, parts_.code_stride, parts_.scale_stride,
-                                                      parts_.zero_stride, parts_.layout});
+    template <class U>
+        requires(detail::is_same_v<U, const S> && !detail::is_same_v<U, S>)
+    NUMFMT_FN operator quantized_view<U>() const noexcept {
+        return quantized_view<U>::trusted({parts_.codes, parts_.scales, parts_.shape, parts_.zeros, parts_.tensor_scale,
+                                           parts_.code_stride, parts_.scale_stride, parts_.zero_stride, parts_.layout});
     }
 
     NUMFMT_FN matrix_shape shape() const noexcept { return parts_.shape; }
