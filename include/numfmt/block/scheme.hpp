@@ -8,7 +8,7 @@
 namespace numfmt {
 
 /// A block extent that covers the whole row, column or tensor.
-inline constexpr int64_t whole = std::numeric_limits<int64_t>::max();
+inline constexpr int64_t whole = detail::int64_max;
 
 /// Rows x columns of elements that share one scale. Columns run along the reduction axis.
 struct block_shape {

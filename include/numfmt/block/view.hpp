@@ -31,7 +31,7 @@ template <class S, class T> struct like_const { using type = T; };
 template <class S, class T> struct like_const<const S, T> { using type = const T; };
 
 NUMFMT_FN bool product_overflows(int64_t a, int64_t b) noexcept {
-    return b > 0 && a > std::numeric_limits<int64_t>::max() / b;
+    return b > 0 && a > int64_max / b;
 }
 
 /// Checks an array of `rows` rows, `stride` units apart, each using `used` units of `unit_bytes` bytes.

@@ -48,6 +48,8 @@ NUMFMT_FN uint32_t blend(bool condition, uint32_t a, uint32_t b) noexcept {
     return b ^ ((a ^ b) & (0u - static_cast<uint32_t>(condition)));
 }
 
+inline constexpr int64_t int64_max = 0x7FFFFFFFFFFFFFFF;
+
 // Bits of the IEEE binary32 format.
 inline constexpr uint32_t f32_abs_mask = 0x7FFFFFFFu;
 inline constexpr uint32_t f32_infinity = 0x7F800000u;
