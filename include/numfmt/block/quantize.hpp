@@ -58,31 +58,47 @@ inline constexpr int chunk = 256;  // elements handled at once on the stack; a m
 inline constexpr float smallest_fp32_scale = 1.17549435082228750797e-38f;  // 2^-126
 inline constexpr float int4_zero_group_range = 1e-5f;  // range of an all-zero group (llm-awq's floor): scale 1e-5 / 15
 
-/// Range of a block: finite extremes as values, the largest magnitude as float bits.
+/// Float bits as a signed integer in the order of the values (-0 just below +0), and back.
+NUMFMT_FN int32_t order_key(uint32_t bits) noexcept {
+    const int32_t i = static_cast<int32_t>(bits);
+    return i ^ ((i >> 31) & static_cast<int32_t>(f32_abs_mask));
+}
+NUMFMT_FN float from_order_key(int32_t key) noexcept {
+    return bit_cast<float>(static_cast<uint32_t>(key ^ ((key >> 31) & static_cast<int32_t>(f32_abs_mask))));
+}
+
+/// Range of a block, gathered with integer reductions (compilers do not vectorise floating-point ones).
 struct block_range {
-    uint32_t amax_bits = 0;
-    float low = 0;
-    float high = 0;
-    bool any_finite = false;
-    bool nonfinite = false;
+    uint32_t any = 0;   // largest magnitude bits, NaN and Inf included
+    uint32_t amax = 0;  // largest finite magnitude bits
+    int32_t low = 0x7FFFFFFF;    // order keys of the finite extremes; untouched if there is no finite element
+    int32_t high = -0x7FFFFFFF;
+
+    NUMFMT_FN bool nonfinite() const noexcept { return any >= f32_infinity; }
+    NUMFMT_FN float lowest() const noexcept { return low > high ? 0.0f : from_order_key(low); }
+    NUMFMT_FN float highest() const noexcept { return low > high ? 0.0f : from_order_key(high); }
 };
 
 template <class S> NUMFMT_FN void extend(block_range& range, const float* x, int n) noexcept {
-    uint32_t all = 0, finite = 0;
+    uint32_t any = range.any, amax = range.amax;
     for (int j = 0; j < n; ++j) {
         const uint32_t a = bit_cast<uint32_t>(x[j]) & f32_abs_mask;
-        all = max(all, a);
-        finite = max(finite, a < f32_infinity ? a : 0u);
+        any = max(any, a);
+        amax = max(amax, blend(a < f32_infinity, a, 0u));
     }
-    range.nonfinite = range.nonfinite || all >= f32_infinity;
-    range.amax_bits = max(range.amax_bits, finite);
+    range.any = any;
+    range.amax = amax;
     if constexpr (S::has_zero_point) {
+        int32_t low = range.low, high = range.high;
         for (int j = 0; j < n; ++j) {
-            if (!is_finite(x[j])) continue;
-            range.low = range.any_finite ? min(range.low, x[j]) : x[j];
-            range.high = range.any_finite ? max(range.high, x[j]) : x[j];
-            range.any_finite = true;
+            const uint32_t bits = bit_cast<uint32_t>(x[j]);
+            const bool finite = (bits & f32_abs_mask) < f32_infinity;
+            const uint32_t key = static_cast<uint32_t>(order_key(bits));
+            low = min(low, static_cast<int32_t>(blend(finite, key, 0x7FFFFFFFu)));
+            high = max(high, static_cast<int32_t>(blend(finite, key, 0x80000001u)));
         }
+        range.low = low;
+        range.high = high;
     }
 }
 
@@ -131,18 +147,18 @@ NUMFMT_FN block_scale<S> scale_from_storage(typename scheme_traits<S>::scale_sto
 
 template <class S> NUMFMT_FN block_scale<S> choose_scale(const block_range& range, const quantize_options& options) noexcept {
     using element = typename S::element;
-    if (range.nonfinite && options.nonfinite == nonfinite::propagate) return scale_from_storage<S>(nan_scale<S>(), 0);
-    const float amax = bit_cast<float>(range.amax_bits);
+    if (range.nonfinite() && options.nonfinite == nonfinite::propagate) return scale_from_storage<S>(nan_scale<S>(), 0);
+    const float amax = bit_cast<float>(range.amax);
     if constexpr (S::has_zero_point) {
         static_assert(integer_format<element>);
         constexpr float levels = static_cast<float>(element::spec.max_code);
         const bool zero = options.int4_range == int4_range::include_zero;
-        const float low = zero ? min(range.low, 0.0f) : range.low;
-        const float high = zero ? max(range.high, 0.0f) : range.high;
+        const float low = zero ? min(range.lowest(), 0.0f) : range.lowest();
+        const float high = zero ? max(range.highest(), 0.0f) : range.highest();
         // The difference of two finite floats can overflow; the difference of their shares cannot.
         const float difference = high - low;
         float s = is_finite(difference) ? difference / levels : high / levels - low / levels;
-        if (range.amax_bits == 0) s = int4_zero_group_range / levels;
+        if (range.amax == 0) s = int4_zero_group_range / levels;
         const auto stored = store_scale<S>(s);
         const int zero_point = -round_to_integer(low / load_scale<S>(stored), 0, -element::spec.max_code, 0);
         return scale_from_storage<S>(stored, static_cast<uint8_t>(zero_point));

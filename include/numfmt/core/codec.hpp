@@ -104,9 +104,9 @@ template <source_subnormals S, class UInt> NUMFMT_FN significand<UInt> split(UIn
         // A subnormal is magnitude * 2^-149: converting that integer (< 2^23, exact) finds its leading bit.
         const bool subnormal = magnitude < f32_min_normal;
         const UInt converted = bit_cast<UInt>(static_cast<float>(static_cast<int32_t>(magnitude & mask)));
-        const UInt m = subnormal ? converted : magnitude;
-        const int exponent = static_cast<int>(m >> 23) - (subnormal ? 127 + 149 : 127);
-        return {static_cast<UInt>((m & mask) | (m != 0 ? implicit : 0u)), exponent};
+        const UInt m = blend(subnormal, converted, magnitude);
+        const int exponent = static_cast<int>(m >> 23) - static_cast<int>(blend(subnormal, 127 + 149, 127));
+        return {static_cast<UInt>((m & mask) | blend(m != 0, implicit, 0)), exponent};
     } else {
         const int field = static_cast<int>(magnitude >> src::mantissa_bits);
         if constexpr (S == source_subnormals::dont_care) {
@@ -191,14 +191,14 @@ NUMFMT_FN typename Format::storage encode_bits(UInt bits, int scale_exponent, en
     constexpr bool far_above = !Scaled && src::bias - s.bias > 1;
     const bool nan = magnitude > src::infinity;
     const bool infinite = magnitude == src::infinity;
-    if constexpr (!far_above) code = nan || infinite ? 0x10000u : code;
+    if constexpr (!far_above) code = blend(magnitude >= src::infinity, 0x10000u, code);
     // Overflow is tested after rounding. A rounding that never moves away from zero keeps finite values finite.
     constexpr bool overflows = is_nearest(R) || R == rounding::up || R == rounding::stochastic;
     uint32_t cap = plan.overflow_code;
     if constexpr (!overflows) cap = infinite ? cap : s.max_finite_code();
-    cap = nan ? plan.nan_code : cap;
+    cap = blend(nan, plan.nan_code, cap);
     code = min(code, cap);
-    uint32_t sign_mask = nan ? plan.nan_sign_mask : s.sign_bit();
+    uint32_t sign_mask = blend(nan, plan.nan_sign_mask, s.sign_bit());
     if constexpr (s.is_signed && !s.has_negative_zero()) sign_mask = code == 0 ? 0u : sign_mask;
     const uint32_t sign = static_cast<uint32_t>(bits >> (sizeof(UInt) * 8 - 1 - static_cast<unsigned>(s.magnitude_bits())));
     return static_cast<typename Format::storage>(code | (sign & sign_mask));
@@ -307,8 +307,11 @@ template <float_format Format> NUMFMT_FN float decode_scaled(typename Format::st
     const uint32_t normal = magnitude + (static_cast<uint32_t>(scale_exponent) << 23);
     const uint32_t sig = (magnitude & 0x007FFFFFu) | 0x00800000u;
     const uint32_t subnormal = sig >> detail::min(detail::max(1 - field, 0), 31);  // exact: only zeros are shifted out
-    uint32_t value = field <= 0 ? subnormal : field >= 255 ? detail::f32_infinity : normal;
-    value = magnitude == 0 || magnitude >= detail::f32_infinity ? magnitude : value;
+    uint32_t value = detail::blend(field <= 0, subnormal, normal);
+    value = detail::blend(field >= 255, detail::f32_infinity, value);
+    value = detail::blend(magnitude == 0, 0u, value);
+    if constexpr (s.specials != special_values::finite)
+        value = detail::blend(magnitude >= detail::f32_infinity, magnitude, value);
     return bit_cast<float>(value | sign);
 }
 
@@ -324,11 +327,10 @@ NUMFMT_FN int round_to_integer(float x, int scale_exponent, int low, int high, u
     const int exponent = v.exponent - scale_exponent;
     const int exact_shift = max(23 - exponent, 1);
     const uint32_t rounded = round_shift<R>(v.sig, min(exact_shift, 25), exact_shift, draw);
-    const bool large = exponent >= 15 || magnitude == f32_infinity;
-    int i = large ? 32768 : static_cast<int>(rounded);
-    i = magnitude > f32_infinity ? 0 : i;
-    i = (bits >> 31) != 0 ? -i : i;
-    return min(max(i, low), high);
+    uint32_t i = blend(exponent >= 15, 32768u, rounded);
+    i = blend(magnitude >= f32_infinity, magnitude > f32_infinity ? 0u : 32768u, i);
+    const int sign = static_cast<int>(bits) >> 31;
+    return min(max((static_cast<int>(i) ^ sign) - sign, low), high);
 }
 
 /// encode() over an array: codes[i] = encode<Format, R>(x[i]) for 0 <= i < n. The arrays must not overlap.
