@@ -105,7 +105,9 @@ template <source_subnormals S, class UInt> NUMFMT_FN significand<UInt> split(UIn
         const bool subnormal = magnitude < f32_min_normal;
         const UInt converted = bit_cast<UInt>(static_cast<float>(static_cast<int32_t>(magnitude & mask)));
         const UInt m = blend(subnormal, converted, magnitude);
-        const int exponent = static_cast<int>(m >> 23) - static_cast<int>(blend(subnormal, 127 + 149, 127));
+        // Zero gets an exponent that no scale of the documented range lifts to 0.
+        const uint32_t below = blend(m != 0, blend(subnormal, 127 + 149, 127), 2048);
+        const int exponent = static_cast<int>(m >> 23) - static_cast<int>(below);
         return {static_cast<UInt>((m & mask) | blend(m != 0, implicit, 0)), exponent};
     } else {
         const int field = static_cast<int>(magnitude >> src::mantissa_bits);

@@ -100,10 +100,18 @@ template <class Tag>
 NUMFMT_FN minifloat<Tag> operator/(minifloat<Tag> a, minifloat<Tag> b) noexcept {
     return minifloat<Tag>(static_cast<float>(a) / static_cast<float>(b));
 }
-template <class Tag> NUMFMT_FN minifloat<Tag>& operator+=(minifloat<Tag>& a, minifloat<Tag> b) noexcept { return a = a + b; }
-template <class Tag> NUMFMT_FN minifloat<Tag>& operator-=(minifloat<Tag>& a, minifloat<Tag> b) noexcept { return a = a - b; }
-template <class Tag> NUMFMT_FN minifloat<Tag>& operator*=(minifloat<Tag>& a, minifloat<Tag> b) noexcept { return a = a * b; }
-template <class Tag> NUMFMT_FN minifloat<Tag>& operator/=(minifloat<Tag>& a, minifloat<Tag> b) noexcept { return a = a / b; }
+template <class Tag>
+    requires(Tag::spec.bits() == 16)
+NUMFMT_FN minifloat<Tag>& operator+=(minifloat<Tag>& a, minifloat<Tag> b) noexcept { return a = a + b; }
+template <class Tag>
+    requires(Tag::spec.bits() == 16)
+NUMFMT_FN minifloat<Tag>& operator-=(minifloat<Tag>& a, minifloat<Tag> b) noexcept { return a = a - b; }
+template <class Tag>
+    requires(Tag::spec.bits() == 16)
+NUMFMT_FN minifloat<Tag>& operator*=(minifloat<Tag>& a, minifloat<Tag> b) noexcept { return a = a * b; }
+template <class Tag>
+    requires(Tag::spec.bits() == 16)
+NUMFMT_FN minifloat<Tag>& operator/=(minifloat<Tag>& a, minifloat<Tag> b) noexcept { return a = a / b; }
 
 // clang-format off
 template <class A, class B> requires(A::spec.bits() < 16 || B::spec.bits() < 16)

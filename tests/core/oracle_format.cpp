@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// encode() from every code of every format to every other format against the exact oracle, and the same conversions
+// between values.
+#include <doctest/doctest.h>
+
+#include "support/compare.hpp"
+
+using namespace numfmt_test;
+
+namespace {
+
+template <class From, class To, numfmt::rounding R>
+std::uint32_t convert_code(std::uint32_t code, numfmt::encode_options options, std::uint32_t draw) {
+    return numfmt::encode<To, R>(From::from_bits(static_cast<typename From::storage>(code)), options, draw);
+}
+
+template <class From, class To> std::uint32_t construct(std::uint32_t code, numfmt::encode_options, std::uint32_t) {
+    return To(From::from_bits(static_cast<typename From::storage>(code))).bits();
+}
+
+}  // namespace
+
+TEST_CASE("encode from formats: every code of each format to each other") {
+    for_each(library_formats{}, []<class From>() {
+        const oracle& from = oracle_of<From>();
+        for_each(library_formats{}, [&]<class To>() {
+            tally t;
+            for_each_rounding<To>([&]<numfmt::rounding R>() {
+                const conversion<std::uint32_t> convert = &convert_code<From, To, R>;
+                for (std::uint32_t c = 0; c < from.codes(); ++c) {
+                    compare_one(t, oracle_of<To>(), R, from.source(c), convert, c);
+                }
+            });
+            CAPTURE(From::name);
+            NUMFMT_CHECK_TALLY(t, 4 * from.codes());
+        });
+    });
+}
+
+TEST_CASE("conversion between values: one rounding, the default policies") {
+    for_each(library_formats{}, []<class From>() {
+        const oracle& from = oracle_of<From>();
+        for_each(library_formats{}, [&]<class To>() {
+            tally t;
+            const conversion<std::uint32_t> convert = std::is_same_v<From, To> ? nullptr : &construct<From, To>;
+            if (convert == nullptr) return;  // a copy
+            for (std::uint32_t c = 0; c < from.codes(); ++c) {
+                const std::uint32_t wanted = oracle_of<To>().encode(from.source(c), numfmt::default_rounding_v<To>);
+                t.expect_equal(convert(c, {}, 0), wanted, [&](std::ostream& os) { os << "code " << std::hex << c; });
+            }
+            CAPTURE(From::name);
+            CAPTURE(To::name);
+            NUMFMT_CHECK_TALLY(t, from.codes());
+        });
+    });
+}
