@@ -9,14 +9,9 @@
 namespace numfmt {
 
 /// OCP MXFP4: 4.25 bits per weight.
-struct mxfp4 {
+struct mxfp4 : block_scheme<fp4_e2m1, e8m0, 1, 32> {
     static constexpr const char* name = "mxfp4";
     static constexpr const char* source = "OCP Microscaling Formats (MX) 1.0, section 5.2";
-    using element = fp4_e2m1;
-    using scale = e8m0;
-    static constexpr block_shape block{1, 32};
-    static constexpr bool has_zero_point = false;
-    static constexpr bool has_tensor_scale = false;
 };
 
 }  // namespace numfmt

@@ -9,15 +9,10 @@
 namespace numfmt {
 
 /// OCP MXFP8 over either FP8 format: 8.25 bits per weight.
-template <class Element> struct basic_mxfp8 {
+template <class Element> struct basic_mxfp8 : block_scheme<Element, e8m0, 1, 32> {
     static constexpr detail::fixed_name full_name = detail::fixed_name{}.add("mx").add(Element::name);
     static constexpr const char* name = full_name.text;
     static constexpr const char* source = "OCP Microscaling Formats (MX) 1.0, section 5.2";
-    using element = Element;
-    using scale = e8m0;
-    static constexpr block_shape block{1, 32};
-    static constexpr bool has_zero_point = false;
-    static constexpr bool has_tensor_scale = false;
 };
 
 using mxfp8_e4m3 = basic_mxfp8<fp8_e4m3>;

@@ -46,7 +46,7 @@ struct uint4 {
 namespace detail {
 template <class Scale> struct scale_traits {
     using storage = typename Scale::storage;
-    static constexpr int bits = Scale::spec.bits();
+    static constexpr int bits = static_cast<int>(sizeof(storage)) * 8;  // as stored: UE4M3 takes a whole byte
     static constexpr bool power_of_two = Scale::spec.mantissa_bits == 0;
     static constexpr const char* name = Scale::name;
 };
@@ -67,6 +67,7 @@ NUMFMT_FN int element_bits(const int_spec& s) { return s.bits; }
 ///   scale                   float, or a minifloat (e8m0, bf16, fp16, ...)
 ///   block                   block_shape; `whole` for extents that follow the tensor
 ///   has_zero_point          bool: one 4-bit zero point per scale
+///   fixed_zero_point        int, only where unsigned codes have the same zero point everywhere (symmetric int4: 8)
 ///   has_tensor_scale        bool: one float for the whole tensor on top of the block scales
 template <class S>
 concept scheme = requires {
@@ -77,6 +78,15 @@ concept scheme = requires {
     requires detail::is_same_v<detail::remove_cv_t<decltype(S::has_zero_point)>, bool>;
     requires detail::is_same_v<detail::remove_cv_t<decltype(S::has_tensor_scale)>, bool>;
 } && (float_format<typename S::element> || integer_format<typename S::element>);
+
+/// What most descriptors share; a scheme derives from it and adds `name` and `source`.
+template <class Element, class Scale, int64_t Rows, int64_t Cols> struct block_scheme {
+    using element = Element;
+    using scale = Scale;
+    static constexpr block_shape block{Rows, Cols};
+    static constexpr bool has_zero_point = false;
+    static constexpr bool has_tensor_scale = false;
+};
 
 /// Sizes and types derived from a scheme's descriptor.
 template <class S> struct scheme_traits {

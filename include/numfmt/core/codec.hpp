@@ -37,21 +37,27 @@ template <> struct ieee_source<uint64_t> {
 
 // What the options mean for one format, computed once and hoisted out of loops.
 struct encode_plan {
-    uint32_t overflow_code;  // magnitude for Inf, and for a finite overflow under a nearest rounding
+    uint32_t overflow_code;  // magnitude for a finite overflow under a nearest rounding
+    uint32_t infinity_code;  // magnitude for Inf
     uint32_t nan_code;
-    uint32_t nan_sign_mask;  // the sign bit under keep_sign, else 0
+    uint32_t nan_sign_mask;   // the sign bit if NaN keeps its sign, else 0
+    uint32_t zero_sign_mask;  // the sign bit if -0 is kept, else 0
 };
 
 template <class Format> NUMFMT_FN encode_plan plan_encode(encode_options o) noexcept {
     constexpr float_spec s = Format::spec;
-    constexpr bool by_format_saturates = s.bits() <= 8;
+    constexpr overflow by_format = s.bits() <= 8 ? overflow::saturate : overflow::to_nonfinite;
     constexpr uint32_t nonfinite_code = s.has_infinity() ? s.infinity_code()
                                         : s.has_nan()    ? s.canonical_nan_code()
                                                          : s.max_finite_code();
-    const bool saturates = o.overflow == overflow::saturate || (o.overflow == overflow::by_format && by_format_saturates);
-    const bool keep = o.nan == nan_mode::keep_sign;
-    return {saturates ? s.max_finite_code() : nonfinite_code, keep ? s.quiet_nan_code() : s.canonical_nan_code(),
-            keep ? s.sign_bit() : 0u};
+    const overflow mode = o.overflow == overflow::by_format ? by_format : o.overflow;
+    encode_plan plan{};
+    plan.overflow_code = mode == overflow::to_nonfinite ? nonfinite_code : s.max_finite_code();
+    plan.infinity_code = mode == overflow::saturate ? s.max_finite_code() : nonfinite_code;
+    plan.nan_code = o.nan == nan_mode::keep_sign ? s.quiet_nan_code() : s.canonical_nan_code();
+    plan.nan_sign_mask = o.nan == nan_mode::canonical ? 0u : s.sign_bit();
+    plan.zero_sign_mask = s.has_negative_zero() && !o.drop_negative_zero ? s.sign_bit() : 0u;
+    return plan;
 }
 
 /// sig / 2^shift rounded to an integer, for 1 <= shift < width(UInt) - 1 and sig < 2^(width - 2).
@@ -196,14 +202,30 @@ NUMFMT_FN typename Format::storage encode_bits(UInt bits, int scale_exponent, en
     if constexpr (!far_above) code = blend(magnitude >= src::infinity, 0x10000u, code);
     // Overflow is tested after rounding. A rounding that never moves away from zero keeps finite values finite.
     constexpr bool overflows = is_nearest(R) || R == rounding::up || R == rounding::stochastic;
-    uint32_t cap = plan.overflow_code;
-    if constexpr (!overflows) cap = infinite ? cap : s.max_finite_code();
+    uint32_t cap = overflows ? plan.overflow_code : s.max_finite_code();
+    cap = infinite ? plan.infinity_code : cap;
     cap = blend(nan, plan.nan_code, cap);
     code = min(code, cap);
     uint32_t sign_mask = blend(nan, plan.nan_sign_mask, s.sign_bit());
-    if constexpr (s.is_signed && !s.has_negative_zero()) sign_mask = code == 0 ? 0u : sign_mask;
+    sign_mask = code == 0 ? plan.zero_sign_mask : sign_mask;
     const uint32_t sign = static_cast<uint32_t>(bits >> (sizeof(UInt) * 8 - 1 - static_cast<unsigned>(s.magnitude_bits())));
     return static_cast<typename Format::storage>(code | (sign & sign_mask));
+}
+
+/// Bits of x * 2^exponent for x zero, normal, Inf or NaN; exact where the result's lowest set bit is at least 2^-149,
+/// +-Inf beyond the largest float.
+template <bool MayBeNonfinite> NUMFMT_FN uint32_t scale_bits(uint32_t bits, int exponent) noexcept {
+    const uint32_t sign = bits & ~f32_abs_mask;
+    const uint32_t magnitude = bits & f32_abs_mask;
+    const int field = static_cast<int>(magnitude >> 23) + exponent;
+    const uint32_t normal = magnitude + (static_cast<uint32_t>(exponent) << 23);
+    const uint32_t sig = (magnitude & 0x007FFFFFu) | f32_min_normal;
+    const uint32_t subnormal = sig >> min(max(1 - field, 0), 31);  // exact: only zeros are shifted out
+    uint32_t value = blend(field <= 0, subnormal, normal);
+    value = blend(field >= 255, f32_infinity, value);
+    value = blend(magnitude == 0, 0u, value);
+    if constexpr (MayBeNonfinite) value = blend(magnitude >= f32_infinity, magnitude, value);
+    return value | sign;
 }
 
 /// An integer as the bits of a double; beyond 53 bits the lowest bit is sticky (round to odd), so that a later
@@ -302,19 +324,7 @@ template <float_format Format> NUMFMT_FN float decode_scaled(typename Format::st
     constexpr float_spec s = Format::spec;
     static_assert(s.has_zero && s.min_exponent() - s.mantissa_bits - 127 >= -149,
                   "numfmt::decode_scaled: the smallest product must be a multiple of the smallest float");
-    const uint32_t bits = decode_bits<Format>(code);
-    const uint32_t sign = bits & ~detail::f32_abs_mask;
-    const uint32_t magnitude = bits & detail::f32_abs_mask;  // 0, a normal number, Inf or NaN
-    const int field = static_cast<int>(magnitude >> 23) + scale_exponent;
-    const uint32_t normal = magnitude + (static_cast<uint32_t>(scale_exponent) << 23);
-    const uint32_t sig = (magnitude & 0x007FFFFFu) | 0x00800000u;
-    const uint32_t subnormal = sig >> detail::min(detail::max(1 - field, 0), 31);  // exact: only zeros are shifted out
-    uint32_t value = detail::blend(field <= 0, subnormal, normal);
-    value = detail::blend(field >= 255, detail::f32_infinity, value);
-    value = detail::blend(magnitude == 0, 0u, value);
-    if constexpr (s.specials != special_values::finite)
-        value = detail::blend(magnitude >= detail::f32_infinity, magnitude, value);
-    return bit_cast<float>(value | sign);
+    return bit_cast<float>(detail::scale_bits<s.specials != special_values::finite>(decode_bits<Format>(code), scale_exponent));
 }
 
 /// x * 2^-scale_exponent rounded to an integer and clamped to [low, high] (low <= 0 <= high, both within +-32767).

@@ -24,18 +24,21 @@ enum class overflow : uint8_t {
     saturate,      ///< +-max, for finite values and for Inf
     to_nonfinite,  ///< Inf where the format has one, else NaN, else (fp6, fp4) +-max; a directed rounding (toward_zero,
                    ///< down) of a finite value never gives Inf or NaN
+    saturate_finite,  ///< finite values saturate, Inf goes as in to_nonfinite (PyTorch's E4M3 casts since 2026)
 };
 
 /// What becomes of NaN.
 enum class nan_mode : uint8_t {
     canonical,  ///< one code: 7F for fp8, 7FFF for bf16 and fp16, +max for fp6 and fp4, FF for e8m0; the default
-    keep_sign,  ///< the sign kept on a quiet NaN (7FC0 and FFC0 for bf16); +-max for fp6 and fp4
+    keep_sign,  ///< the sign kept on a quiet NaN (7FC0 and FFC0 for bf16, 7E and FE for E5M2); +-max for fp6 and fp4
+    canonical_signed,  ///< the sign kept on the canonical code (7F and FF for E5M2, as PyTorch)
 };
 
 /// Options of an element-wise encode. Run-time data: no code is duplicated for them.
 struct encode_options {
     numfmt::overflow overflow = numfmt::overflow::by_format;
     nan_mode nan = nan_mode::canonical;
+    bool drop_negative_zero = false;  ///< true: a result of -0 becomes +0 (ggml, DeepGEMM's FP4)
 };
 
 /// How the E8M0 scale of a block follows from its largest magnitude `amax` (element format: largest power of two
@@ -58,6 +61,25 @@ enum class nonfinite : uint8_t {
 enum class int4_range : uint8_t {
     include_zero,  ///< min and max are extended to 0, so that 0 is exact and |error| <= scale / 2; the default
     minmax,        ///< min and max as they are (llm-awq): a one-signed group clips
+};
+
+/// How the scale of a symmetric int4 group, whose codes stand for -8 .. 7, follows from its extremes.
+enum class int4_symmetric_range : uint8_t {
+    within_7,      ///< amax / 7: codes stay within +-7, zero is the middle; the default
+    full_range,    ///< amax / 7.5: all 16 codes are used, the positive end may clip by half a step (torchao SYMMETRIC)
+    no_clipping,   ///< max(-min / 8, max / 7): all 16 codes, nothing clips (torchao SYMMETRIC_NO_CLIPPING_ERR)
+};
+
+/// How an element is divided by a float scale.
+enum class scale_division : uint8_t {
+    reciprocal,  ///< encode(x * (1 / s)) in fp32: DeepGEMM, Transformer Engine; the default
+    divide,      ///< encode(x / s) in fp32: DeepSeek-V3's reference kernels
+};
+
+/// Order of operations of NVFP4's two-level scaling; S = 2688 / amax of the tensor.
+enum class nvfp4_order : uint8_t {
+    transformer_engine,  ///< s = E4M3(block amax * (S * (1/6))), q = E2M1(x * (1 / (s * (1/S)))); the default
+    torchao,             ///< s = E4M3(clamp((block amax / 6) / g, 2^-6, 448)), q = E2M1(x * ((1 / g) / s)), g = amax / 2688
 };
 
 namespace detail {

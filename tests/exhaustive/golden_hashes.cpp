@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Hashes of every format and rounding over all 2^32 floats, 2^24 inputs a hash, kept in tests/golden/exhaustive. Other
+// backends are held against the same files.
+// usage: golden_hashes --check|--check-all|--write FOLDER     (--check: 12 of the 256 ranges)
+#include <numfmt/core/std.hpp>
+
+#include <atomic>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/input_hash.hpp"
+
+namespace {
+
+using namespace numfmt;
+
+struct conversion {
+    std::string format, rounding_name;
+    std::function<uint64_t(int)> hash;
+};
+
+template <class F, rounding R> void add(std::vector<conversion>& list) {
+    list.push_back({F::name, to_string(R), [](int chunk) { return test::hash_chunk<F, R>(chunk); }});
+}
+
+std::vector<conversion> conversions() {
+    std::vector<conversion> list;
+    for_each(all_formats{}, [&]<class F>() {
+        if constexpr (F::spec.has_zero) {
+            add<F, rounding::nearest_even>(list);
+            add<F, rounding::nearest_away>(list);
+            add<F, rounding::nearest_to_zero>(list);
+            add<F, rounding::stochastic>(list);
+        } else {
+            add<F, rounding::down>(list);
+            add<F, rounding::up>(list);
+            add<F, rounding::nearest_up>(list);
+        }
+        add<F, rounding::toward_zero>(list);
+    });
+    return list;
+}
+
+// Zero and subnormals, the whole of fp8's and fp16's exponents at one sign or the other, large numbers, Inf and NaN.
+std::vector<int> chunks(bool all) {
+    if (!all) return {0x00, 0x33, 0x37, 0x3A, 0x3C, 0x3F, 0x43, 0x47, 0x7F, 0x80, 0xB8, 0xC3};
+    std::vector<int> list(test::hashes_per_conversion);
+    for (std::size_t i = 0; i < list.size(); ++i) list[i] = static_cast<int>(i);
+    return list;
+}
+
+std::vector<uint64_t> compute(const conversion& c, const std::vector<int>& which) {
+    std::vector<uint64_t> hashes(which.size());
+    std::atomic<std::size_t> next{0};
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t)
+        threads.emplace_back([&] {
+            for (std::size_t i = next++; i < which.size(); i = next++) hashes[i] = c.hash(which[i]);
+        });
+    for (std::thread& t : threads) t.join();
+    return hashes;
+}
+
+// File: one section per rounding, its name alone on a line, then 256 hashes in hexadecimal, eight a line.
+std::map<std::string, std::vector<uint64_t>> read(const std::string& path) {
+    std::map<std::string, std::vector<uint64_t>> sections;
+    std::ifstream in(path);
+    std::string line, section;
+    while (std::getline(in, line)) {
+        if (line.empty() || line[0] == '#') continue;
+        if (line.find(' ') == std::string::npos) {
+            section = line;
+            continue;
+        }
+        for (std::size_t i = 0; i + 16 <= line.size(); i += 17) sections[section].push_back(std::stoull(line.substr(i, 16), nullptr, 16));
+    }
+    return sections;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string mode = argc == 3 ? argv[1] : "";
+    if (mode != "--check" && mode != "--check-all" && mode != "--write") {
+        std::fputs("usage: golden_hashes --check|--check-all|--write FOLDER\n", stderr);
+        return 2;
+    }
+    const std::string folder = argv[2];
+    int wrong = 0, checked = 0;
+    std::map<std::string, std::string> files;
+    for (const conversion& c : conversions()) {
+        const std::vector<int> which = chunks(mode != "--check");
+        const std::vector<uint64_t> hashes = compute(c, which);
+        if (mode == "--write") {
+            std::string& text = files[c.format];
+            if (text.empty())
+                text = "# encode<" + c.format +
+                       "> of all 2^32 floats with default options, one hash per 2^24 inputs in the order of their bits.\n"
+                       "# Definition: tests/support/input_hash.hpp. Written by golden_hashes --write.\n";
+            text += c.rounding_name + "\n";
+            for (std::size_t i = 0; i < hashes.size(); ++i) {
+                char buffer[32];
+                std::snprintf(buffer, sizeof buffer, "%016" PRIX64 "%c", hashes[i], i % 8 == 7 ? '\n' : ' ');
+                text += buffer;
+            }
+            std::printf("%s %s\n", c.format.c_str(), c.rounding_name.c_str());
+            std::fflush(stdout);
+            continue;
+        }
+        const auto golden = read(folder + "/" + c.format + ".txt");
+        const auto section = golden.find(c.rounding_name);
+        if (section == golden.end() || section->second.size() != test::hashes_per_conversion) {
+            std::printf("FAILED %s %s: no 256 hashes in %s\n", c.format.c_str(), c.rounding_name.c_str(), folder.c_str());
+            ++wrong;
+            continue;
+        }
+        for (std::size_t i = 0; i < which.size(); ++i, ++checked) {
+            const uint64_t expected = section->second[static_cast<std::size_t>(which[i])];
+            if (hashes[i] == expected) continue;
+            ++wrong;
+            std::printf("FAILED %s %s, inputs %02X000000..: hash %016" PRIX64 ", golden %016" PRIX64 "\n", c.format.c_str(),
+                        c.rounding_name.c_str(), static_cast<unsigned>(which[i]), hashes[i], expected);
+        }
+    }
+    for (const auto& [format, text] : files) std::ofstream(folder + "/" + format + ".txt") << text;
+    if (mode != "--write")
+        std::printf("%d hashes of 2^24 inputs compared (%.3g inputs), %d wrong\n", checked,
+                    static_cast<double>(checked) * static_cast<double>(test::inputs_per_hash), wrong);
+    return wrong == 0 && (mode == "--write" || checked > 0) ? 0 : 1;
+}
