@@ -17,8 +17,10 @@ if(NUMFMT_SANITIZE)
     target_link_options(numfmt_dev_flags INTERFACE -fsanitize=${NUMFMT_SANITIZE})
 endif()
 
+# Variables of this directory and those below it; a parent project does not see them.
+set(CMAKE_CXX_EXTENSIONS OFF)  # -std=c++20, as documented, not gnu++20
 find_program(NUMFMT_CCACHE ccache)
 mark_as_advanced(NUMFMT_CCACHE)
 if(NUMFMT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${NUMFMT_CCACHE}")  # this directory and below only
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${NUMFMT_CCACHE}")
 endif()

@@ -10,13 +10,13 @@ usage() {
 usage: bash tests/run.sh [--label L] [--sanitize] [--all-compilers]
 
   --label L        only tests with this label: unit, includes, headers, compile_fail, consumer, cuda-compile, examples,
-                   bench-compile, harness
+                   bench-compile, cli, harness
   --sanitize       also run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
   --all-compilers  also run the unit tests of core and block with clang 14 and clang 19 (the default where CI=true)
   --help           this text
 
-The last line counts doctest test cases one by one and every other test as one. Exit code 0 if a test ran and none
-failed. Build trees are build/dev, build/asan, build/clang-14 and build/clang-19.
+The last line counts the test cases of doctest and unittest one by one and every other test as one. Exit code 0 if a
+test ran and none failed. Build trees are build/dev, build/asan, build/clang-14 and build/clang-19.
 END
 }
 

@@ -87,11 +87,13 @@ inline void print_tables(const settings& s, const workload& work, const std::vec
         if (error.nan + error.infinite > 0) text += fmt::format("; {} NaN, {} Inf", error.nan, error.infinite);
         fmt::print("{}\n{}\n", text, table_of(rows, total));
     }
-    fmt::print("{}; rounding {}, nonfinite {}{}. What the columns mean: --help.\n", example::printable(work.title),
-               name_of(roundings, s.round), name_of(nonfinite_rules, s.options.nonfinite),
-               std::any_of(rows.begin(), rows.end(), [](const row& r) { return r.has_zero_point; })
-                   ? fmt::format(", int4 range {}", name_of(int4_ranges, s.options.int4_range))
-                   : "");
+    std::string options = fmt::format("rounding {}, nonfinite {}", name_of(roundings, s.round),
+                                      name_of(nonfinite_rules, s.options.nonfinite));
+    if (std::any_of(rows.begin(), rows.end(), [](const row& r) { return r.has_zero_point; }))
+        options += fmt::format(", int4 range {}", name_of(int4_ranges, s.options.int4_range));
+    if (std::any_of(rows.begin(), rows.end(), [](const row& r) { return r.is_symmetric_int4; }))
+        options += fmt::format(", symmetric int4 {}", name_of(int4_symmetric_ranges, s.options.int4_symmetric_range));
+    fmt::print("{}; {}.\nWhat the columns mean: --help.\n", example::printable(work.title), options);
 }
 
 /// The numbers of one row in the order of CSV columns and JSON keys. Not finite: JSON null, an empty CSV field.
@@ -176,6 +178,7 @@ inline nlohmann::ordered_json json_of(const settings& s, const workload& work, c
     out["rounding"] = name_of(roundings, s.round);
     out["nonfinite"] = name_of(nonfinite_rules, s.options.nonfinite);
     out["int4_range"] = name_of(int4_ranges, s.options.int4_range);
+    out["int4_symmetric_range"] = name_of(int4_symmetric_ranges, s.options.int4_symmetric_range);
     out["schemes"] = schemes(total);
     out["tensors"] = json::array();
     for (std::size_t i = 0; i < results.size(); ++i) {

@@ -28,7 +28,7 @@ struct row {
     double bits = 0;                                // nominal, per weight
     double (*stored_bits)(matrix_shape) = nullptr;  // of one matrix, per weight, padding included
     measure_function measure = nullptr;
-    bool needs_range = false, has_zero_point = false;
+    bool needs_range = false, has_zero_point = false, is_symmetric_int4 = false;
     std::size_t group = 0;  // in the plot's legend
 
     std::string rule_name() const { return rule ? name_of(scale_rules, *rule) : "-"; }
@@ -76,6 +76,7 @@ inline std::vector<row> all_rows(const settings& s) {
             s.round, []<rounding R>() -> measure_function { return numfmt::accuracy::measure_band<S, R>; });
         r.needs_range = numfmt::accuracy::needs_tensor_range<S>;
         r.has_zero_point = S::has_zero_point;
+        r.is_symmetric_int4 = requires { S::fixed_zero_point; };
         r.group = S::has_zero_point ? 3 : traits::power_of_two_scale ? 2 : 1;
         if constexpr (traits::power_of_two_scale) {
             for (const scale_rule rule : s.rules) {
@@ -107,6 +108,8 @@ inline std::vector<row> chosen_rows(const settings& s) {
         refuse("--scale-rule: none of the chosen schemes has power-of-two scales");
     if (s.int4_given && std::none_of(rows.begin(), rows.end(), [](const row& r) { return r.has_zero_point; }))
         refuse("--int4-range: none of the chosen schemes has zero points");
+    if (s.symmetric_given && std::none_of(rows.begin(), rows.end(), [](const row& r) { return r.is_symmetric_int4; }))
+        refuse("--int4-symmetric-range: none of the chosen schemes is symmetric int4");
     return rows;
 }
 

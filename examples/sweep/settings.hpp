@@ -3,12 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -56,6 +58,10 @@ inline constexpr named<numfmt::nonfinite> nonfinite_rules[] = {{"propagate", num
                                                                {"saturate", numfmt::nonfinite::saturate}};
 inline constexpr named<numfmt::int4_range> int4_ranges[] = {{"include_zero", numfmt::int4_range::include_zero},
                                                             {"minmax", numfmt::int4_range::minmax}};
+inline constexpr named<numfmt::int4_symmetric_range> int4_symmetric_ranges[] = {
+    {"within_7", numfmt::int4_symmetric_range::within_7},
+    {"full_range", numfmt::int4_symmetric_range::full_range},
+    {"no_clipping", numfmt::int4_symmetric_range::no_clipping}};
 inline constexpr named<distribution> distributions[] = {{"gaussian", distribution::gaussian},
                                                         {"laplace", distribution::laplace}};
 
@@ -81,7 +87,7 @@ struct settings {
     std::vector<std::string> schemes;
     std::string tensor_pattern;
     std::string csv, plot;
-    bool json = false, summary = false, rule_given = false, int4_given = false;
+    bool json = false, summary = false, rule_given = false, int4_given = false, symmetric_given = false;
     rounding round = rounding::nearest_even;
     std::vector<scale_rule> rules = {scale_rule::floor};
     quantize_options options;
@@ -132,7 +138,9 @@ Examples:
 
 inline settings parse_command_line(int argc, char** argv) {
     settings s;
-    std::string round = "nearest_even", rule = "floor", nonfinite = "propagate", int4 = "include_zero", synthetic;
+    std::string round = "nearest_even", rule = "floor", nonfinite = "propagate", int4 = "include_zero",
+                symmetric = "within_7", synthetic;
+    std::string seed_text = "0";
     s.threads = std::max(1u, std::thread::hardware_concurrency());
 
     CLI::App app(help_header, "error_sweep");
@@ -162,6 +170,8 @@ inline settings parse_command_line(int argc, char** argv) {
     choice("--nonfinite", nonfinite, names_of(nonfinite_rules), "what a block with NaN or Inf becomes");
     const auto* const int4_option =
         choice("--int4-range", int4, names_of(int4_ranges), "range of a group with a zero point");
+    const auto* const symmetric_option =
+        choice("--int4-symmetric-range", symmetric, names_of(int4_symmetric_ranges), "range of a symmetric int4 group");
     app.add_flag("--summary", s.summary, "print the total only, not each tensor");
     app.add_flag("--json", s.json, "print JSON instead of tables");
     add("--csv", s.csv, "FILE", "also write all numbers to this file");
@@ -171,7 +181,7 @@ inline settings parse_command_line(int argc, char** argv) {
                                     ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40).description(""));
     const auto* const sigma =
         add("--sigma", s.sigma, "X", "their standard deviation [1]")->check(CLI::Range(1e-30, 1e30).description(""));
-    const auto* const seed = add("--seed", s.seed, "N", "seed of --synthetic and of stochastic rounding [0]");
+    const auto* const seed = add("--seed", seed_text, "N", "seed of --synthetic and of stochastic rounding [0]");
     add("--threads", s.threads, "N", "how many to use [all]; the results do not depend on it")
         ->check(CLI::Range(1u, 1024u).description(""));
 
@@ -190,6 +200,11 @@ inline settings parse_command_line(int argc, char** argv) {
         if (rule == "all" || rule == entry.first) s.rules.push_back(entry.second);
     s.options.nonfinite = value_of(nonfinite_rules, nonfinite);
     s.options.int4_range = value_of(int4_ranges, int4);
+    s.options.int4_symmetric_range = value_of(int4_symmetric_ranges, symmetric);
+    // CLI11 would take -1 for 2^64 - 1, and anything larger too.
+    const auto parsed = std::from_chars(seed_text.data(), seed_text.data() + seed_text.size(), s.seed);
+    if (parsed.ec != std::errc() || parsed.ptr != seed_text.data() + seed_text.size())
+        refuse("--seed: got '{}', wanted an integer from 0 to 2^64 - 1", seed_text);
     s.options.seed = s.seed;
     if (!synthetic.empty()) s.synthetic = value_of(distributions, synthetic);
     // No option is ignored.
@@ -208,6 +223,7 @@ inline settings parse_command_line(int argc, char** argv) {
         refuse("--seed: only --synthetic and --rounding stochastic use it");
     s.rule_given = rule_option->count() > 0;
     s.int4_given = int4_option->count() > 0;
+    s.symmetric_given = symmetric_option->count() > 0;
     return s;
 }
 

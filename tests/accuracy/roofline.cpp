@@ -128,7 +128,7 @@ TEST_CASE("roofline: parameters agree with what the models' authors publish") {
     CHECK(g.lm_head == 0);
     CHECK(near(g.total() - g.embedding, 25600e6, 1e-4));
     CHECK(near(g.embedding, 1416e6, 0.01));
-    CHECK(g.active() == g.total());  // tied: the table is what the LM head multiplies by
+    CHECK(g.active() == g.total());     // tied: the table is what the LM head multiplies by
     CHECK(global_layers(gemma) == 10);  // every sixth of 62
 }
 
@@ -163,8 +163,8 @@ TEST_CASE("roofline: weights that a MoE step reads follow the experts its batch 
         const operation_list step = decode_operations(deepseek, {.weights = {8, 16, 16}}, batch, 0);
         CHECK(near(find(step, "experts").weight_bytes, expected_experts(256, 8, batch) * per_expert + router));
         // Two ways to the same FLOPs: tokens x 8 experts, whatever the number touched.
-        CHECK(near(find(step, "experts").flops,
-                   2.0 * static_cast<double>(batch) * (8 * per_expert + 58.0 * 7168 * 256)));
+        CHECK(
+            near(find(step, "experts").flops, 2.0 * static_cast<double>(batch) * (8 * per_expert + 58.0 * 7168 * 256)));
         // All other weights are read once: independent of the batch, up to the looked-up rows.
         CHECK(find(step, "mlp").weight_bytes == 3.0 * 3 * 7168 * 18432 + per_expert);
         CHECK(find(step, "embedding").weight_bytes == 7168.0 * 2 * static_cast<double>(batch));
@@ -172,8 +172,8 @@ TEST_CASE("roofline: weights that a MoE step reads follow the experts its batch 
 }
 
 TEST_CASE("roofline: a decode step of the toy model, by hand") {
-    // Batch 3, context 5, everything bf16 (2 bytes). FLOPs: 2 x 3 tokens x parameters; attention 4 x 2 heads x 2 per pair,
-    // 3 x 5 pairs, 2 layers; norms 4 x 3 tokens x (2 x 2 x 4 + 4) elements.
+    // Batch 3, context 5, everything bf16 (2 bytes). FLOPs: 2 x 3 tokens x parameters; attention 4 x 2 heads x 2 per
+    // pair, 3 x 5 pairs, 2 layers; norms 4 x 3 tokens x (2 x 2 x 4 + 4) elements.
     CHECK(find(toy_step, "qkv").flops == 2 * 3 * 64);
     CHECK(find(toy_step, "attention").flops == 16 * 15 * 2);
     CHECK(find(toy_step, "output").flops == 2 * 3 * 32);
@@ -184,8 +184,8 @@ TEST_CASE("roofline: a decode step of the toy model, by hand") {
     CHECK(find(toy_step, "experts").bytes() == 0);
     CHECK(total_flops(toy_step) == 384 + 480 + 192 + 1152 + 240 + 240);
 
-    // Weights once: (64 + 32 + 192 + 40 + 20) x 2 = 696, and 3 rows of the table x 4 x 2 = 24. Cache: 16 bytes per token,
-    // 3 tokens written, 3 x 5 read.
+    // Weights once: (64 + 32 + 192 + 40 + 20) x 2 = 696, and 3 rows of the table x 4 x 2 = 24. Cache: 16 bytes per
+    // token, 3 tokens written, 3 x 5 read.
     CHECK(weight_bytes_read(toy_step) == 696 + 24);
     CHECK(find(toy_step, "qkv").kv_bytes == 48);
     CHECK(find(toy_step, "attention").kv_bytes == 240);
@@ -215,7 +215,8 @@ TEST_CASE("roofline: a decode step of the toy model, by hand") {
 TEST_CASE("roofline: 70B in mxfp4 with an fp8 cache on an H200, batch 16, by hand") {
     // 68,451,041,280 weights at 4.25 bits, LM head 1,050,673,152 and norms 1,318,912 at 16 bits, 16 table rows of 8192;
     // 163,840 bytes of cache per token, 16 written and 16 x 8192 read.
-    constexpr double bytes = 68451041280.0 * 4.25 / 8 + (1050673152.0 + 1318912.0 + 16 * 8192) * 2 + 16 * 8193 * 163840.0;
+    constexpr double bytes =
+        68451041280.0 * 4.25 / 8 + (1050673152.0 + 1318912.0 + 16 * 8192) * 2 + 16 * 8193 * 163840.0;
     constexpr precision p{.weights = {scheme_traits<mxfp4>::bits_per_weight(), 16, 16},
                           .kv = kv_format_of<fp8_per_tensor>()};
     constexpr operation_list step = decode_operations(llama_70b, p, 16, 8192);
@@ -231,8 +232,9 @@ TEST_CASE("roofline: 70B in mxfp4 with an fp8 cache on an H200, batch 16, by han
 }
 
 TEST_CASE("roofline: the batch at which decoding turns compute bound") {
-    // Without reading the cache, on the toy device: memory (696 + 80 + 16 B) / 100 (from 10 tokens on the whole table of 80
-    // bytes is looked up), compute B ((2 x 288 + 2 x 40) / 1000 + 80 / 10000) = 0.664 B. Equal at 7.76 / 0.504 = 15.4.
+    // Without reading the cache, on the toy device: memory (696 + 80 + 16 B) / 100 (from 10 tokens on the whole table
+    // of 80 bytes is looked up), compute B ((2 x 288 + 2 x 40) / 1000 + 80 / 10000) = 0.664 B. Equal at 7.76 / 0.504
+    // = 15.4.
     static_assert(knee_batch(toy, {}, toy_device, 0) == 16);
     CHECK_FALSE(decode_floor(toy, {}, toy_device, 15, 0).compute_bound());
     CHECK(decode_floor(toy, {}, toy_device, 16, 0).compute_bound());
@@ -259,7 +261,8 @@ TEST_CASE("roofline: the context at which the cache outweighs the weights") {
     // Batch 2: (696 + 16) / 2 / 16 = 22.25, rounded up.
     static_assert(overtaking_context(toy, {}, 2) == 23);
 
-    // One local layer with window 10, one global, 8 bytes per layer and token. Batch 3: 15 x 16 = 240 = 8 x 10 + 8 x 20.
+    // One local layer with window 10, one global, 8 bytes per layer and token. Batch 3: 15 x 16 = 240 = 8 x 10 + 8
+    // x 20.
     constexpr model_config mixed = with(with(toy, &model_config::sliding_window, 10), &model_config::local_layers, 1);
     static_assert(overtaking_context(mixed, {}, 3) == 20);
     // All local: at most 160 bytes per sequence. At batch 5 (696 + 40) / 5 = 147.2 <= 160: 147.2 / 16 = 9.2.
@@ -400,7 +403,8 @@ TEST_CASE("roofline: tensor parallelism") {
     CHECK(8 * parameters(deepseek, 8).qkv == parameters(deepseek).qkv + 7 * 61.0 * 7168 * (1536 + 576));
 
     // Work splits with the heads and columns; norms are done by every rank.
-    const operation_list one = decode_operations(llama_70b, {}, 4, 1000), eight = decode_operations(llama_70b, {}, 4, 1000, 8);
+    const operation_list one = decode_operations(llama_70b, {}, 4, 1000),
+                         eight = decode_operations(llama_70b, {}, 4, 1000, 8);
     for (const char* name : {"qkv", "attention", "output", "mlp", "lm_head"})
         CHECK(find(one, name).flops == 8 * find(eight, name).flops);
     CHECK(find(one, "norms").flops == find(eight, "norms").flops);
@@ -483,7 +487,8 @@ TEST_CASE("roofline: a bad size is named") {
     CHECK(argument(with(deepseek, &model_config::first_k_dense_replace, 62)) == "first_k_dense_replace");
     CHECK(argument(with(deepseek, &model_config::intermediate_size, 0)) == "intermediate_size");
     // Experts in every layer need no dense MLP.
-    CHECK(check(with(with(deepseek, &model_config::intermediate_size, 0), &model_config::first_k_dense_replace, 0)).ok());
+    CHECK(
+        check(with(with(deepseek, &model_config::intermediate_size, 0), &model_config::first_k_dense_replace, 0)).ok());
     CHECK(argument(with(gemma, &model_config::sliding_window, 0)) == "sliding_window");
     CHECK(argument(with(gemma, &model_config::local_layers, 63)) == "local_layers");
     CHECK(argument(with(gemma, &model_config::local_layers, -1)) == "local_layers");

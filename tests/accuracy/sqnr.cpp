@@ -76,6 +76,8 @@ constexpr figure figures[] = {
     {"awq_int4", "", 19.956, 17.692},  // int4: range from min to max, not extended to zero
     {"int4_g64", "", 20.817, 18.989},
     {"int4_g32", "", 21.857, 20.503},
+    {"int4_symmetric_g128", "", 18.617, 15.902},  // codes within +-7
+    {"int4_symmetric_g32", "", 20.264, 18.335},
     {"fp8_per_tensor", "", 31.545, 31.534},
     {"fp8_per_channel", "", 31.544, 31.574},  // rows of 4096
     {"block_fp8_128x128", "", 31.547, 31.545},

@@ -255,7 +255,7 @@ TEST_CASE("case 34: one Inf never gives a small finite block (ao #4725, flashinf
                 std::vector<float> x(32, 1.0f);
                 x[at] = inf;
                 INFO(S::name);
-                CHECK(count_nan(values(quantized_row<S>(x))) == 32);
+                CHECK(count_nan(values(quantized_row<S>(x))) == std::min<int64_t>(32, S::block.cols));  // its own block and no other
                 const auto y = values(quantized_row<S>(x, {.nonfinite = nonfinite::saturate}));
                 CHECK(count_nan(y) == 0);
                 CHECK(std::fabs(y[at == 0 ? 1 : 0] - 1) < 0.04f);  // the finite ones keep their precision

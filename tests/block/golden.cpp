@@ -14,17 +14,6 @@ namespace {
 
 constexpr scale_rule rules[] = {scale_rule::floor, scale_rule::ceil, scale_rule::round_up, scale_rule::even};
 
-struct e2m3_tag {
-    using storage = uint8_t;
-    static constexpr float_spec spec{.exponent_bits = 2, .mantissa_bits = 3, .bias = 1, .specials = special_values::finite};
-    [[maybe_unused]] static constexpr const char* name = "e2m3";
-};
-struct e3m2_tag {
-    using storage = uint8_t;
-    static constexpr float_spec spec{.exponent_bits = 3, .mantissa_bits = 2, .bias = 3, .specials = special_values::finite};
-    [[maybe_unused]] static constexpr const char* name = "e3m2";
-};
-
 // The scale bytes of OCP MX v1.0 section 6.3 (floor), of its ceiling, of cvt.rp.ue8m0 on amax / max (round_up) and of
 // rounding half up at the element's mantissa (even), in exact arithmetic; 0 entries of a row that names one format only
 // are skipped.
@@ -97,13 +86,15 @@ TEST_CASE("golden: scale bytes of every rule and element format") {
             CHECK(scale_code<fp8_e4m3>(amax, rules[k]) == row.e4m3[k]);
             CHECK(scale_code<fp8_e5m2>(amax, rules[k]) == row.e5m2[k]);
             CHECK(scale_code<fp4_e2m1>(amax, rules[k]) == row.e2m1[k]);
-            CHECK(scale_code<minifloat<e2m3_tag>>(amax, rules[k]) == row.e2m3[k]);
-            CHECK(scale_code<minifloat<e3m2_tag>>(amax, rules[k]) == row.e3m2[k]);
+            CHECK(scale_code<fp6_e2m3>(amax, rules[k]) == row.e2m3[k]);
+            CHECK(scale_code<fp6_e3m2>(amax, rules[k]) == row.e3m2[k]);
             CHECK(scale_code<fp8_e4m3>(-amax, rules[k]) == row.e4m3[k]);
             CHECK(stored_scale<mxfp8_e4m3>(amax, rules[k]) == row.e4m3[k]);
             CHECK(stored_scale<block_fp8<128, 128, e8m0>>(amax, rules[k]) == row.e4m3[k]);
             CHECK(stored_scale<mxfp8_e5m2>(amax, rules[k]) == row.e5m2[k]);
             CHECK(stored_scale<mxfp4>(amax, rules[k]) == row.e2m1[k]);
+            CHECK(stored_scale<mxfp6_e2m3>(amax, rules[k]) == row.e2m3[k]);
+            CHECK(stored_scale<mxfp6_e3m2>(amax, rules[k]) == row.e3m2[k]);
         }
     }
     for (const scale_rule rule : rules) {
@@ -143,7 +134,9 @@ TEST_CASE("golden: scale bytes at every exponent against exact comparisons") {
     CHECK(wrong_scales<fp8_e4m3>("mxfp8_e4m3") == 0);
     CHECK(wrong_scales<fp8_e5m2>("mxfp8_e5m2") == 0);
     CHECK(wrong_scales<fp4_e2m1>("mxfp4") == 0);
-    CHECK(wrong_scales<minifloat<e2m3_tag>>("test_e2m3_1x32") == 0);
+    CHECK(wrong_scales<fp6_e2m3>("mxfp6_e2m3") == 0);
+    CHECK(wrong_scales<fp6_e3m2>("mxfp6_e3m2") == 0);
+    CHECK(wrong_scales<int8_q6>("mxint8") == 0);
 }
 
 TEST_CASE("golden: an MXFP4 block, codes, bytes and error") {

@@ -164,8 +164,11 @@ std::string compare_one(const subject& s, const trial& t, random_source& g) {
     p.codes = codes.data();
     p.scales = scales.data();
     p.zeros = f.has_zeros() ? zeros.data() : nullptr;
+    float tensor_scale = 1;
+    p.tensor_scale = f.has_tensor_scale() ? &tensor_scale : nullptr;
     if (const status st = s.quantize(x.data(), x_stride, p, t.options); !st.ok()) return std::string("quantize refused ") + st.argument;
     if (std::string d = first_difference("scales", scales.bytes, want_scales.bytes); !d.empty()) return d;
+    if (float_bits(tensor_scale) != float_bits(want.tensor_scale)) return "the tensor's scale differs";
     if (std::string d = first_difference("zeros", zeros.bytes, want_zeros.bytes); !d.empty()) return d;
     if (std::string d = first_difference("codes", codes.bytes, want_codes.bytes); !d.empty()) return d;
 
@@ -193,8 +196,9 @@ std::string block_test::compare_with_oracle(const subject& s) {
     for (std::int64_t rows = 1; rows <= 5; ++rows)
         for (const std::int64_t cols : {0, 1, 2, 7, 15, 16, 17, 31, 32, 33, 63, 64, 100, 127, 128, 129, 257, 300})
             shapes.push_back({rows, cols});
-    const bool rules = s.facts.scale == scale_kind::e8m0, ranges = s.facts.has_zeros();
-    const int variants = rules ? 4 : ranges ? 2 : 1;
+    const bool rules = s.facts.scale == scale_kind::e8m0, ranges = s.facts.has_zeros(), symmetric = s.facts.is_symmetric();
+    const bool orders = s.facts.has_tensor_scale();
+    const int variants = rules ? 4 : symmetric ? 3 : ranges || orders ? 2 : 1;
     random_source g{0x5EEDu + static_cast<std::uint64_t>(s.r) * 16 + static_cast<std::uint64_t>(s.type)};
     for (int variant = 0; variant < variants; ++variant) {
         for (const matrix_shape shape : shapes) {
@@ -205,10 +209,16 @@ std::string block_test::compare_with_oracle(const subject& s) {
                 t.padding = g.below(2) * (1 + g.below(9));
                 if (rules) t.options.scale_rule = static_cast<scale_rule>(variant);
                 if (ranges) t.options.int4_range = static_cast<int4_range>(variant);
+                if (symmetric) t.options.int4_symmetric_range = static_cast<numfmt::int4_symmetric_range>(variant);
+                if (orders) t.options.nvfp4_order = static_cast<numfmt::nvfp4_order>(variant);
+                // The orders of operations that other libraries use.
+                t.options.division = static_cast<numfmt::scale_division>(g.below(2));
+                t.options.amax_floor = g.below(4) == 0 ? 1e-4f : 0;
+                t.options.element.drop_negative_zero = g.below(4) == 0;
                 t.options.nonfinite = static_cast<nonfinite>(g.below(2));
-                t.options.element.nan = static_cast<numfmt::nan_mode>(g.below(2));
+                t.options.element.nan = static_cast<numfmt::nan_mode>(g.below(3));
                 // Which of the two wins over Inf is not specified: do not mix them.
-                if (t.options.nonfinite == nonfinite::propagate) t.options.element.overflow = static_cast<numfmt::overflow>(g.below(3));
+                if (t.options.nonfinite == nonfinite::propagate) t.options.element.overflow = static_cast<numfmt::overflow>(g.below(4));
                 t.options.seed = g.next();
                 t.options.offset = g.below(2) == 0 ? g.next() : 0;
                 if (const std::string d = compare_one(s, t, g); !d.empty()) {

@@ -23,6 +23,7 @@ struct raw_parts {
     void* codes;
     void* scales;
     void* zeros;
+    float* tensor_scale;
     matrix_shape shape;
     std::int64_t code_stride, scale_stride, zero_stride;
     scale_layout layout;
@@ -33,6 +34,7 @@ template <class S> numfmt::result<quantized_view<S>> make_view(const raw_parts& 
     parts.codes = static_cast<std::uint8_t*>(p.codes);
     parts.scales = static_cast<typename numfmt::scheme_traits<S>::scale_storage*>(p.scales);
     if constexpr (S::has_zero_point) parts.zeros = static_cast<std::uint8_t*>(p.zeros);
+    parts.tensor_scale = p.tensor_scale;
     parts.shape = p.shape;
     parts.code_stride = p.code_stride;
     parts.scale_stride = p.scale_stride;

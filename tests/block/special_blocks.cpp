@@ -53,7 +53,9 @@ struct row {
 // 57344 = 7B, -2^14 = F4, 2^13 = 70; times 4: 7 saturates to 6 = 7, -2 = C, 1 = 2. Of tiny ones it is 00, 2^-127:
 // elements times 2^127: 2 - 2^-22 rounds to 2 = 40 (E5M2 40, E2M1 4), -1 = B8 (BC, A).
 // int4 over [-0.5, 1.75]: 2.25 / 15 = 0.15, in binary16 30CD = 0.1500244; zero point round(3.33) = 3; 11.66 + 3 = 15,
-// -3.33 + 3 = 0, 1.67 + 3 = 5. Zeros: 1e-5 / 15 = 11.18 * 2^-24 = 000B. Subnormals: the smallest scale, 2^-24 = 0001.
+// -3.33 + 3 = 0, 1.67 + 3 = 5. Symmetric: 1.75 / 7 = 0.25 = 3400. MXINT8: 64 times 1.75, -0.5, 0.25. MXFP6: E2M3 has
+// emax 2 and 1E = 7, E3M2 emax 4 and 28 = 1F. NVFP4 beside an amax of 2.96: 448 * 1.75 / 2.96 = 264.9, in E4M3 256 = 78;
+// elements times 2688 / 2.96 / 256 = 3.547: 6.2, -1.77, 0.89; a block scale of 0 has the factor FLT_MAX. Zeros: 1e-5 / 15 = 11.18 * 2^-24 = 000B. Subnormals: the smallest scale, 2^-24 = 0001.
 const row rows[] = {
     {"fp8_per_tensor, fp8_per_channel, block_fp8_128x128, block_fp8_1x128", 0, "propagate", "7FC00000", "", "00 00 00 00 00"},
     {"", 0, "saturate", "3B800000", "", "7F 7E F0 68 00"},
@@ -90,6 +92,51 @@ const row rows[] = {
     {"", 2, "saturate", "7D", "", "F 7 C 2 0"},
     {"", 3, "either", "00", "", "0 8"},
     {"", 4, "either", "00", "", "4 A 0 8"},
+
+    {"mxint8", 0, "propagate", "FF", "", "00 00 00 00 00"},
+    {"", 0, "saturate", "7F", "", "00 70 E0 10 00"},
+    {"", 1, "propagate", "FF", "", "00 00 00 00 00"},
+    {"", 1, "saturate", "7F", "", "7F 70 E0 10 00"},
+    {"", 2, "propagate", "FF", "", "00 00 00 00 00"},
+    {"", 2, "saturate", "7F", "", "81 70 E0 10 00"},
+    {"", 3, "either", "00", "", "00 00"},
+    {"", 4, "either", "00", "", "7F C0 00 00"},
+
+    {"mxfp6_e2m3", 0, "propagate", "FF", "", "00 00 00 00 00"},
+    {"", 0, "saturate", "7D", "", "1F 1E 30 08 00"},
+    {"", 1, "propagate", "FF", "", "00 00 00 00 00"},
+    {"", 1, "saturate", "7D", "", "1F 1E 30 08 00"},
+    {"", 2, "propagate", "FF", "", "00 00 00 00 00"},
+    {"", 2, "saturate", "7D", "", "3F 1E 30 08 00"},
+    {"", 3, "either", "00", "", "00 20"},
+    {"", 4, "either", "00", "", "10 28 00 20"},
+
+    {"mxfp6_e3m2", 0, "propagate", "FF", "", "00 00 00 00 00"},
+    {"", 0, "saturate", "7B", "", "1F 1F 38 14 00"},
+    {"", 1, "propagate", "FF", "", "00 00 00 00 00"},
+    {"", 1, "saturate", "7B", "", "1F 1F 38 14 00"},
+    {"", 2, "propagate", "FF", "", "00 00 00 00 00"},
+    {"", 2, "saturate", "7B", "", "3F 1F 38 14 00"},
+    {"", 3, "either", "00", "", "00 20"},
+    {"", 4, "either", "00", "", "10 2C 00 20"},
+
+    {"nvfp4", 0, "propagate", "7F", "", "0 0 0 0 0"},
+    {"", 0, "saturate", "78", "", "7 7 C 2 0"},
+    {"", 1, "propagate", "7F", "", "0 0 0 0 0"},
+    {"", 1, "saturate", "78", "", "7 7 C 2 0"},
+    {"", 2, "propagate", "7F", "", "0 0 0 0 0"},
+    {"", 2, "saturate", "78", "", "F 7 C 2 0"},
+    {"", 3, "either", "00", "", "0 8"},
+    {"", 4, "either", "00", "", "6 C 0 8"},
+
+    {"int4_symmetric_g128, int4_symmetric_g32", 0, "propagate", "7FFF", "", "0 0 0 0 0"},
+    {"", 0, "saturate", "3400", "", "8 F 6 9 8"},
+    {"", 1, "propagate", "7FFF", "", "0 0 0 0 0"},
+    {"", 1, "saturate", "3400", "", "F F 6 9 8"},
+    {"", 2, "propagate", "7FFF", "", "0 0 0 0 0"},
+    {"", 2, "saturate", "3400", "", "0 F 6 9 8"},
+    {"", 3, "either", "000B", "", "8 8"},
+    {"", 4, "either", "0001", "", "8 8 8 8"},
 
     {"awq_int4, int4_g64, int4_g32", 0, "propagate", "7FFF", "0", "0 0 0 0 0"},
     {"", 0, "saturate", "30CD", "3", "3 F 0 5 3"},
@@ -155,7 +202,7 @@ template <class S> void check_row(const row& want, nonfinite policy) {
     const auto q = quantize<S>(t.view(), {.nonfinite = policy});
     const auto v = q.value.view();
     const auto before = clean.value.view();
-    constexpr int digits = scheme_traits<S>::element_bits / 4;
+    constexpr int digits = scheme_traits<S>::element_bits > 4 ? 2 : 1;
     CAPTURE(S::name);
     CAPTURE(in.name);
 
@@ -194,7 +241,7 @@ template <class S> void check_row(const row& want, nonfinite policy) {
     t.each([&](int64_t r, int64_t c, int64_t k) {
         const float value = y[static_cast<size_t>(r * t.cols + c)];
         const bool poisoned = want.block_case <= 2 && policy == nonfinite::propagate;
-        const bool nan_code = want.block_case == 0 && k == 0 && !detail::is_one_of_v<typename S::element, fp4_e2m1, uint4>;
+        const bool nan_code = want.block_case == 0 && k == 0 && detail::is_one_of_v<typename S::element, fp8_e4m3, fp8_e5m2>;
         wrong += detail::is_nan(value) != (poisoned || nan_code);
         if (want.block_case == 3) wrong += value != 0;
     });
@@ -265,7 +312,9 @@ TEST_CASE("special blocks: a block of nothing but NaN and Inf saturates to finit
         INFO(S::name);
         CHECK(y[0] > 0);
         CHECK(detail::is_finite(y[0]));
-        CHECK(y[1] == (S::has_zero_point ? 0.0f : -y[0]));  // codes without a sign end at the zero point
+        if constexpr (S::has_zero_point) CHECK(y[1] == 0.0f);  // unsigned codes end at the zero point
+        else if constexpr (requires { S::fixed_zero_point; }) CHECK(y[1] / 8 == doctest::Approx(-y[0] / 7));  // -8 and 7
+        else CHECK(y[1] == -y[0]);
     });
 }
 

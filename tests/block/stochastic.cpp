@@ -63,7 +63,8 @@ TEST_CASE("stochastic: the same codes for strided views, bf16 and fp16 sources o
         CHECK((random_codes<S>(matrix_view<const float>{strided.data(), {rows, cols}, stride}, o) == want));
         CHECK((random_codes<S>(matrix_view<const bf16>{b.data(), {rows, cols}}, o) == want));
         CHECK((random_codes<S>(matrix_view<const fp16>{h.data(), {rows, cols}}, o) == want));
-        // And it is the seed and the offset that matter.
+        // And it is the seed and the offset that matter; MXINT8 holds these values exactly.
+        if constexpr (detail::is_same_v<S, mxint8>) return;
         CHECK((random_codes<S>(matrix_view<const float>{x.data(), {rows, cols}}, {.seed = o.seed + 1, .offset = 3}) != want));
         CHECK((random_codes<S>(matrix_view<const float>{x.data(), {rows, cols}}, {.seed = o.seed, .offset = 4}) != want));
         CHECK((random_codes<S>(matrix_view<const float>{x.data(), {rows, cols}}, {.seed = o.seed + (uint64_t{1} << 32), .offset = 3}) != want));
@@ -74,7 +75,7 @@ TEST_CASE("stochastic: slices of whole blocks of rows give the same codes under 
     constexpr int64_t rows = 384, cols = 70;
     const std::vector<float> x = bell(rows * cols);
     for_each(all_schemes{}, [&]<class S>() {
-        if constexpr (S::block.rows != whole) {  // one scale for the tensor changes with the slice
+        if constexpr (S::block.rows != whole && !S::has_tensor_scale) {  // a scale of the tensor changes with the slice
             const auto want = random_codes<S>(matrix_view<const float>{x.data(), {rows, cols}}, {.seed = 5, .offset = 1000});
             std::vector<uint8_t> got;
             for (const int64_t first : {0, 128}) {

@@ -41,7 +41,7 @@ struct room {
 
 // A scheme with a scale for the tensor on top, to check that its pointer is wanted.
 struct two_level {
-    static constexpr const char* name = "two_level";
+    [[maybe_unused]] static constexpr const char* name = "two_level";
     using element = fp4_e2m1;
     using scale = fp8_e4m3;
     static constexpr block_shape block{1, 16};
@@ -65,7 +65,7 @@ TEST_CASE("view: what is valid") {
             // Zero strides have become tight ones.
             CHECK(v.value.rows() == 3);
             CHECK(v.value.cols() == 40);
-            CHECK(v.value.parts().code_stride == (scheme_traits<S>::element_bits == 4 ? 20 : 40));
+            CHECK(v.value.parts().code_stride == 40 * scheme_traits<S>::element_bits / 8);
             const matrix_shape scales = v.value.scale_shape();
             CHECK(v.value.parts().scale_stride == (layout == scale_layout::row_major ? scales.cols : layout == scale_layout::mn_major ? scales.rows : 1));
             CHECK(v.value.code_row(2) == m.bytes + 2 * v.value.parts().code_stride);
@@ -202,14 +202,14 @@ TEST_CASE("view: zero rows and zero columns need no memory") {
                 p.layout = layout;
                 const auto v = quantized_view<S>::make(p);
                 INFO(S::name);
-                CHECK(v.ok() == !S::has_tensor_scale);
+                CHECK(v.ok());
                 CHECK(v.value.shape() == shape);
                 CHECK(quantize(matrix_view<const float>{nullptr, shape}, v.value).ok());
                 CHECK(dequantize(v.value, matrix_view<float>{nullptr, shape}).ok());
             }
             auto t = quantized_tensor<S>::make(shape);
             CHECK(t.ok());
-            CHECK(t.value.bytes() == 0);
+            CHECK(t.value.bytes() == (S::has_tensor_scale ? 4 : 0));
             CHECK(t.value.view().shape() == shape);
         }
         CHECK(quantized_view<S>().shape() == matrix_shape{0, 0});

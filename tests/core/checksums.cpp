@@ -77,10 +77,10 @@ TEST_CASE("checksums: the golden file has a row for every policy of every format
     for_each(library_formats{}, [&]<class Format>() {
         std::size_t rows = 0;
         for (const encode_row& row : encode_rows) rows += std::string(row.format) == Format::name ? 1u : 0u;
-        CHECK_MESSAGE(rows == 2 * 4 * 2 * 2, Format::name);  // sources x roundings x overflow x nan
+        CHECK_MESSAGE(rows == 2 * 4 * 3 * 3, Format::name);  // sources x roundings x overflow x nan
         ++formats;
     });
-    CHECK(formats >= 6);
+    CHECK(formats >= 11);
 }
 
 // The values that NVIDIA's CUDA 13.0 headers produce on the host, kept apart from the generated file.
@@ -95,14 +95,14 @@ TEST_CASE("checksums: values shared with the CUDA headers") {
     CHECK(crc_of_encode<fp8_e5m2, bf16, nearest_even>(nosat) == 0x5AF1EDEFu);
     CHECK(crc_of_encode<fp8_e5m2, fp16, nearest_even>(sat) == 0xBCD08540u);
     CHECK(crc_of_encode<fp8_e5m2, fp16, nearest_even>(nosat) == 0x25A88B7Au);
-    CHECK(crc_of_encode<e3m2, bf16, nearest_even>(sat) == 0x54963B24u);
-    CHECK(crc_of_encode<e3m2, fp16, nearest_even>(sat) == 0x13D8B7ADu);
-    CHECK(crc_of_encode<e3m2, bf16, toward_zero>(sat) == 0x7C70BF12u);
-    CHECK(crc_of_encode<e3m2, fp16, toward_zero>(sat) == 0x08FFABF9u);
-    CHECK(crc_of_encode<e2m3, bf16, nearest_even>(sat) == 0x39294056u);
-    CHECK(crc_of_encode<e2m3, fp16, nearest_even>(sat) == 0x2D941148u);
-    CHECK(crc_of_encode<e2m3, bf16, toward_zero>(sat) == 0x4C0962FDu);
-    CHECK(crc_of_encode<e2m3, fp16, toward_zero>(sat) == 0xA801D2C3u);
+    CHECK(crc_of_encode<fp6_e3m2, bf16, nearest_even>(sat) == 0x54963B24u);
+    CHECK(crc_of_encode<fp6_e3m2, fp16, nearest_even>(sat) == 0x13D8B7ADu);
+    CHECK(crc_of_encode<fp6_e3m2, bf16, toward_zero>(sat) == 0x7C70BF12u);
+    CHECK(crc_of_encode<fp6_e3m2, fp16, toward_zero>(sat) == 0x08FFABF9u);
+    CHECK(crc_of_encode<fp6_e2m3, bf16, nearest_even>(sat) == 0x39294056u);
+    CHECK(crc_of_encode<fp6_e2m3, fp16, nearest_even>(sat) == 0x2D941148u);
+    CHECK(crc_of_encode<fp6_e2m3, bf16, toward_zero>(sat) == 0x4C0962FDu);
+    CHECK(crc_of_encode<fp6_e2m3, fp16, toward_zero>(sat) == 0xA801D2C3u);
     CHECK(crc_of_encode<fp4_e2m1, bf16, nearest_even>(sat) == 0x19AE53B0u);
     CHECK(crc_of_encode<fp4_e2m1, fp16, nearest_even>(sat) == 0xDF5651E6u);
     CHECK(crc_of_encode<fp4_e2m1, bf16, toward_zero>(sat) == 0x8542BA0Du);
@@ -121,8 +121,12 @@ TEST_CASE("checksums: values shared with the CUDA headers") {
     CHECK(crc_of_encode<e8m0, fp16, up>(nosat) == 0x4E6FD352u);
 }
 
-TEST_CASE("checksums: ml_dtypes and older PyTorch, which keep the sign of NaN") {
+TEST_CASE("checksums: ml_dtypes and PyTorch, which keep the sign of NaN") {
     constexpr encode_options framework{overflow::to_nonfinite, nan_mode::keep_sign};
     CHECK(crc_of_encode<fp8_e4m3, bf16, rounding::nearest_even>(framework) == 0xCBF713FEu);
     CHECK(crc_of_encode<fp8_e5m2, bf16, rounding::nearest_even>(framework) == 0xEE0DE81Cu);  // ml_dtypes' NaN, 7E
+    CHECK(crc_of_encode<fp8_e5m2, bf16, rounding::nearest_even>({overflow::to_nonfinite, nan_mode::canonical_signed}) ==
+          0xAB11F833u);  // PyTorch's NaN, 7F
+    CHECK(crc_of_encode<fp8_e4m3, bf16, rounding::nearest_even>({overflow::saturate_finite, nan_mode::keep_sign}) ==
+          0x1FB3E611u);  // PyTorch since 2026: finite values saturate, Inf becomes NaN
 }

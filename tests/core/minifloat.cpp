@@ -19,10 +19,26 @@ template <> constexpr bool implicit<fp8_e4m3, bf16> = true;
 template <> constexpr bool implicit<fp8_e4m3, fp16> = true;
 template <> constexpr bool implicit<fp8_e5m2, bf16> = true;
 template <> constexpr bool implicit<fp8_e5m2, fp16> = true;
+template <> constexpr bool implicit<fp8_e4m3fnuz, bf16> = true;
+template <> constexpr bool implicit<fp8_e4m3fnuz, fp16> = true;
+template <> constexpr bool implicit<fp8_e5m2fnuz, bf16> = true;
+template <> constexpr bool implicit<fp8_e5m2fnuz, fp16> = true;
+template <> constexpr bool implicit<fp8_ue4m3, bf16> = true;
+template <> constexpr bool implicit<fp8_ue4m3, fp16> = true;
+template <> constexpr bool implicit<fp8_ue4m3, fp8_e4m3> = true;
+template <> constexpr bool implicit<fp6_e2m3, bf16> = true;
+template <> constexpr bool implicit<fp6_e2m3, fp16> = true;
+template <> constexpr bool implicit<fp6_e2m3, fp8_e4m3> = true;
+template <> constexpr bool implicit<fp6_e3m2, bf16> = true;
+template <> constexpr bool implicit<fp6_e3m2, fp16> = true;
+template <> constexpr bool implicit<fp6_e3m2, fp8_e4m3> = true;
+template <> constexpr bool implicit<fp6_e3m2, fp8_e5m2> = true;
 template <> constexpr bool implicit<fp4_e2m1, bf16> = true;
 template <> constexpr bool implicit<fp4_e2m1, fp16> = true;
 template <> constexpr bool implicit<fp4_e2m1, fp8_e4m3> = true;
 template <> constexpr bool implicit<fp4_e2m1, fp8_e5m2> = true;
+template <> constexpr bool implicit<fp4_e2m1, fp6_e2m3> = true;
+template <> constexpr bool implicit<fp4_e2m1, fp6_e3m2> = true;
 template <> constexpr bool implicit<e8m0, bf16> = true;
 
 template <class A, class B> concept adds = requires(A a, B b) { a + b; };
@@ -164,7 +180,7 @@ TEST_CASE("minifloat: negation flips the sign bit, except for FNUZ's zero and Na
         }
     });
     CHECK((-fp8_e4m3(0.0f)).bits() == 0x80);
-    CHECK((-e4m3fnuz(0.0f)).bits() == 0x00);
+    CHECK((-fp8_e4m3fnuz(0.0f)).bits() == 0x00);
     CHECK((-fp4_e2m1(6.0f)).bits() == 0xF);
 }
 

@@ -9,6 +9,9 @@ using namespace numfmt_test;
 
 namespace {
 
+// One format of each kind; the others are covered by the constructors below.
+using kinds = format_list<numfmt::bf16, numfmt::fp16, numfmt::fp8_e4m3, numfmt::fp8_e5m2, numfmt::fp4_e2m1, numfmt::e8m0>;
+
 template <class From, class To, numfmt::rounding R>
 std::uint32_t convert_code(std::uint32_t code, numfmt::encode_options options, std::uint32_t draw) {
     return numfmt::encode<To, R>(From::from_bits(static_cast<typename From::storage>(code)), options, draw);
@@ -20,10 +23,10 @@ template <class From, class To> std::uint32_t construct(std::uint32_t code, numf
 
 }  // namespace
 
-TEST_CASE("encode from formats: every code of each format to each other") {
-    for_each(library_formats{}, []<class From>() {
+TEST_CASE("encode from formats: every code of each kind of format to each other") {
+    for_each(kinds{}, []<class From>() {
         const oracle& from = oracle_of<From>();
-        for_each(library_formats{}, [&]<class To>() {
+        for_each(kinds{}, [&]<class To>() {
             tally t;
             for_each_rounding<To>([&]<numfmt::rounding R>() {
                 const conversion<std::uint32_t> convert = &convert_code<From, To, R>;

@@ -65,8 +65,15 @@ TEST_CASE("names: every enumerator of every policy") {
                            {rounding::nearest_up, "nearest_up"}},
                           8);
     check_names<overflow>(
-        {{overflow::by_format, "by_format"}, {overflow::saturate, "saturate"}, {overflow::to_nonfinite, "to_nonfinite"}}, 3);
-    check_names<nan_mode>({{nan_mode::canonical, "canonical"}, {nan_mode::keep_sign, "keep_sign"}}, 2);
+        {{overflow::by_format, "by_format"},
+         {overflow::saturate, "saturate"},
+         {overflow::to_nonfinite, "to_nonfinite"},
+         {overflow::saturate_finite, "saturate_finite"}},
+        4);
+    check_names<nan_mode>({{nan_mode::canonical, "canonical"},
+                           {nan_mode::keep_sign, "keep_sign"},
+                           {nan_mode::canonical_signed, "canonical_signed"}},
+                          3);
     check_names<scale_rule>({{scale_rule::floor, "floor"},
                              {scale_rule::ceil, "ceil"},
                              {scale_rule::round_up, "round_up"},
@@ -74,6 +81,13 @@ TEST_CASE("names: every enumerator of every policy") {
                             4);
     check_names<nonfinite>({{nonfinite::propagate, "propagate"}, {nonfinite::saturate, "saturate"}}, 2);
     check_names<int4_range>({{int4_range::include_zero, "include_zero"}, {int4_range::minmax, "minmax"}}, 2);
+    check_names<int4_symmetric_range>({{int4_symmetric_range::within_7, "within_7"},
+                                       {int4_symmetric_range::full_range, "full_range"},
+                                       {int4_symmetric_range::no_clipping, "no_clipping"}},
+                                      3);
+    check_names<scale_division>({{scale_division::reciprocal, "reciprocal"}, {scale_division::divide, "divide"}}, 2);
+    check_names<nvfp4_order>(
+        {{nvfp4_order::transformer_engine, "transformer_engine"}, {nvfp4_order::torchao, "torchao"}}, 2);
     static_assert(!has_name<int> && !has_name<status_code>);
 }
 

@@ -71,6 +71,10 @@ inline const float_table& e2m3() {
     static const float_table t = make_table(2, 3, 1, 32);
     return t;
 }
+inline const float_table& e3m2() {
+    static const float_table t = make_table(3, 2, 3, 32);
+    return t;
+}
 inline const float_table& half() {
     static const float_table t = [] {
         float_table r = make_table(5, 10, 15, 0x7C00);
@@ -121,13 +125,18 @@ inline bool goes_up(double fraction, bool lower_is_odd, rounding r, std::uint32_
 
 /// The code of v, which a double holds exactly.
 inline std::uint32_t encode(const float_table& t, double v, rounding r, numfmt::encode_options o = {}, std::uint32_t draw = 0) {
+    using numfmt::overflow;
     const std::uint32_t sign = std::signbit(v) ? t.sign : 0;
-    if (std::isnan(v)) return o.nan == numfmt::nan_mode::keep_sign ? t.quiet_nan | sign : t.nan;
-    const bool saturates = o.overflow == numfmt::overflow::saturate ||
-                           (o.overflow == numfmt::overflow::by_format && t.saturates_by_default);
-    const std::uint32_t too_large = (saturates ? t.largest() : t.nonfinite) | sign;
+    if (std::isnan(v)) {
+        if (o.nan == numfmt::nan_mode::canonical) return t.nan;
+        return (o.nan == numfmt::nan_mode::keep_sign ? t.quiet_nan : t.nan) | sign;
+    }
+    const bool by_format = o.overflow == overflow::by_format;
+    const bool saturates = o.overflow == overflow::saturate || (by_format && t.saturates_by_default);
+    const std::uint32_t infinite = (saturates ? t.largest() : t.nonfinite) | sign;
+    const std::uint32_t too_large = (saturates || o.overflow == overflow::saturate_finite ? t.largest() : t.nonfinite) | sign;
     const double a = std::fabs(v);
-    if (std::isinf(a)) return too_large;
+    if (std::isinf(a)) return infinite;
     std::size_t low = 0, high = t.values.size();  // values[low] <= a < values[high]
     if (a >= t.beyond) return r == rounding::toward_zero ? t.largest() | sign : too_large;
     while (high - low > 1) {
@@ -139,7 +148,7 @@ inline std::uint32_t encode(const float_table& t, double v, rounding r, numfmt::
     const bool up = fraction > 0 && goes_up(fraction, low % 2 == 1, r, draw);
     const std::size_t code = up ? high : low;
     if (code == t.values.size()) return too_large;
-    return static_cast<std::uint32_t>(code) | sign;
+    return code == 0 && o.drop_negative_zero ? 0 : static_cast<std::uint32_t>(code) | sign;
 }
 
 /// NaN, +-Inf or the value of a code.
@@ -160,8 +169,8 @@ inline double round_integer(double v, rounding r, std::uint32_t draw = 0) {
     return std::copysign(up ? low + 1 : low, v);
 }
 
-enum class element_kind { e4m3, e5m2, e2m1, e2m3, uint4 };
-enum class scale_kind { fp32, fp16, bf16, e8m0 };
+enum class element_kind { e4m3, e5m2, e2m1, e2m3, e3m2, int8_q6, uint4, uint4_around_8 };
+enum class scale_kind { fp32, fp16, bf16, e8m0, ue4m3_and_fp32 };
 inline constexpr std::int64_t all = INT64_MAX;
 
 /// What the oracle knows about a scheme.
@@ -171,28 +180,48 @@ struct scheme_facts {
     scale_kind scale;
     std::int64_t block_rows, block_cols;
 
-    int bits() const { return element == element_kind::e2m1 || element == element_kind::uint4 ? 4 : element == element_kind::e2m3 ? 6 : 8; }
-    int scale_bytes() const { return scale == scale_kind::fp32 ? 4 : scale == scale_kind::e8m0 ? 1 : 2; }
+    int bits() const {
+        switch (element) {
+            case element_kind::e2m1: case element_kind::uint4: case element_kind::uint4_around_8: return 4;
+            case element_kind::e2m3: case element_kind::e3m2: return 6;
+            default: return 8;
+        }
+    }
+    int scale_bytes() const {
+        switch (scale) {
+            case scale_kind::fp32: return 4;
+            case scale_kind::fp16: case scale_kind::bf16: return 2;
+            default: return 1;
+        }
+    }
     bool has_zeros() const { return element == element_kind::uint4; }
+    bool is_symmetric() const { return element == element_kind::uint4_around_8; }
+    bool is_int4() const { return has_zeros() || is_symmetric(); }
+    bool has_tensor_scale() const { return scale == scale_kind::ue4m3_and_fp32; }
     const float_table& table() const {
         switch (element) {
             case element_kind::e5m2: return e5m2();
             case element_kind::e2m1: return e2m1();
             case element_kind::e2m3: return e2m3();
+            case element_kind::e3m2: return e3m2();
             default: return e4m3();
         }
     }
+    double largest() const { return element == element_kind::int8_q6 ? 127.0 / 64 : table().values.back(); }
     int emax() const {
         switch (element) {
             case element_kind::e4m3: return 8;
             case element_kind::e5m2: return 15;
+            case element_kind::e3m2: return 4;
+            case element_kind::int8_q6: return 0;
             default: return 2;
         }
     }
     int mantissa_bits() const {
         switch (element) {
-            case element_kind::e5m2: return 2;
+            case element_kind::e5m2: case element_kind::e3m2: return 2;
             case element_kind::e2m1: return 1;
+            case element_kind::int8_q6: return 6;
             default: return 3;
         }
     }
@@ -210,17 +239,23 @@ inline scheme_facts facts_of(std::string_view name) {
         {"block_fp8_1x128_e8m0", e4m3, scale_kind::e8m0, 1, 128},
         {"mxfp8_e4m3", e4m3, scale_kind::e8m0, 1, 32},
         {"mxfp8_e5m2", e5m2, scale_kind::e8m0, 1, 32},
+        {"mxfp6_e2m3", e2m3, scale_kind::e8m0, 1, 32},
+        {"mxfp6_e3m2", e3m2, scale_kind::e8m0, 1, 32},
+        {"mxint8", int8_q6, scale_kind::e8m0, 1, 32},
         {"mxfp4", e2m1, scale_kind::e8m0, 1, 32},
+        {"nvfp4", e2m1, scale_kind::ue4m3_and_fp32, 1, 16},
         {"awq_int4", uint4, scale_kind::fp16, 1, 128},
         {"int4_g64", uint4, scale_kind::fp16, 1, 64},
         {"int4_g32", uint4, scale_kind::fp16, 1, 32},
+        {"int4_symmetric_g128", uint4_around_8, scale_kind::fp16, 1, 128},
+        {"int4_symmetric_g32", uint4_around_8, scale_kind::fp16, 1, 32},
         // Not in the list of schemes: other parameters, and shapes that only tests use.
         {"block_fp8_128x128_bf16", e4m3, scale_kind::bf16, 128, 128},
         {"block_fp8_3x5", e4m3, scale_kind::fp32, 3, 5},
         {"int4_g3_fp32", uint4, scale_kind::fp32, 1, 3},
         {"int4_g8_fp32", uint4, scale_kind::fp32, 1, 8},
         {"int4_g32_bf16", uint4, scale_kind::bf16, 1, 32},
-        {"test_e2m3_1x32", e2m3, scale_kind::e8m0, 1, 32},
+        {"int4_symmetric_g5_fp32", uint4_around_8, scale_kind::fp32, 1, 5},
         {"test_e2m3_2x5", e2m3, scale_kind::e8m0, 2, 5},
         {"test_e2m1_3x7", e2m1, scale_kind::e8m0, 3, 7},
     };
@@ -239,7 +274,7 @@ inline int e8m0_scale(const scheme_facts& f, double amax, scale_rule rule) {
         case scale_rule::floor: exponent = e - 1 - f.emax(); break;
         case scale_rule::ceil: exponent = (fraction == 0.5 ? e - 1 : e) - f.emax(); break;
         case scale_rule::round_up: {
-            const double largest = f.table().values.back();
+            const double largest = f.largest();
             exponent = e - 2 - f.emax();
             while (std::ldexp(largest, exponent) < amax) ++exponent;
             break;
@@ -285,6 +320,7 @@ inline double scale_value(const scheme_facts& f, std::uint32_t bits) {
         case scale_kind::fp32: return static_cast<double>(float_from_bits(bits));
         case scale_kind::fp16: return decode(half(), bits);
         case scale_kind::bf16: return decode(brain(), bits);
+        case scale_kind::ue4m3_and_fp32: return decode(e4m3(), bits & 0x7F);
         default: return bits == 255 ? std::nan("") : std::ldexp(1.0, static_cast<int>(bits) - 127);
     }
 }
@@ -292,6 +328,7 @@ inline std::uint32_t nan_scale(const scheme_facts& f) {
     switch (f.scale) {
         case scale_kind::fp32: return 0x7FC00000;
         case scale_kind::e8m0: return 0xFF;
+        case scale_kind::ue4m3_and_fp32: return 0x7F;
         default: return 0x7FFF;
     }
 }
@@ -302,6 +339,7 @@ struct quantized {
     std::vector<std::uint8_t> codes;    // rows x cols
     std::vector<std::uint32_t> scales;  // scale_rows x scale_cols, the stored bits
     std::vector<std::uint8_t> zeros;    // as scales
+    float tensor_scale = 1;
 };
 
 inline std::int64_t blocks(std::int64_t n, std::int64_t block) {
@@ -321,6 +359,16 @@ template <class F> void for_block(const scheme_facts& s, const quantized& q, std
         for (std::int64_t c = j == 0 ? 0 : j * s.block_cols; c < c1; ++c) f(r, c);
 }
 
+/// The scale of a symmetric int4 group: the three rules that torchao and GPTQ use.
+inline double symmetric_step(double low, double high, double amax, const numfmt::quantize_options& o) {
+    const double floor = static_cast<double>(o.amax_floor), a = std::fmax(amax, floor);
+    switch (o.int4_symmetric_range) {
+        case numfmt::int4_symmetric_range::within_7: return f32(a / 7);
+        case numfmt::int4_symmetric_range::full_range: return f32(a / 7.5);
+        default: return std::fmax(std::fmax(f32(-low / 8), f32(high / 7)), f32(floor / 7));
+    }
+}
+
 /// x is rows x cols, tight.
 inline quantized quantize(const scheme_facts& s, const std::vector<float>& x, std::int64_t rows, std::int64_t cols, rounding r,
                           const numfmt::quantize_options& o) {
@@ -332,6 +380,20 @@ inline quantized quantize(const scheme_facts& s, const std::vector<float>& x, st
     q.codes.resize(static_cast<std::size_t>(rows * cols));
     q.scales.resize(static_cast<std::size_t>(q.scale_rows * q.scale_cols));
     q.zeros.resize(q.scales.size());
+    const bool torchao = o.nvfp4_order == numfmt::nvfp4_order::torchao;
+    constexpr double flt_max = 3.4028234663852886e38;
+    double inverse = 1;  // of the tensor's scale
+    if (s.has_tensor_scale()) {
+        double amax = 0;
+        for (const float v : x) amax = std::isfinite(v) ? std::fmax(amax, std::fabs(static_cast<double>(v))) : amax;
+        if (amax > 0 && torchao) {
+            q.tensor_scale = static_cast<float>(std::fmax(f32(amax / 2688), std::ldexp(1.0, -126)));
+            inverse = f32(1 / static_cast<double>(q.tensor_scale));
+        } else if (amax > 0) {
+            inverse = std::fmin(f32(2688 / amax), flt_max);
+            q.tensor_scale = static_cast<float>(1 / inverse);
+        }
+    }
     for (std::int64_t i = 0; i < q.scale_rows; ++i) {
         for (std::int64_t j = 0; j < q.scale_cols; ++j) {
             double low = HUGE_VAL, high = -HUGE_VAL;
@@ -352,37 +414,58 @@ inline quantized quantize(const scheme_facts& s, const std::vector<float>& x, st
                 continue;
             }
             const double amax = std::fmax(std::fabs(low), std::fabs(high));
-            double scale = 0, zero = 0;
-            if (s.has_zeros()) {
-                if (o.int4_range == int4_range::include_zero) {
-                    low = std::fmin(low, 0.0);
-                    high = std::fmax(high, 0.0);
+            const double bounded = std::fmax(amax, static_cast<double>(o.amax_floor));
+            double scale = 0, zero = s.is_symmetric() ? 8 : 0, factor = 0;
+            if (s.is_int4()) {
+                double step = 0;
+                if (s.is_symmetric()) {
+                    step = symmetric_step(low, high, amax, o);
+                } else {
+                    if (o.int4_range == int4_range::include_zero) {
+                        low = std::fmin(low, 0.0);
+                        high = std::fmax(high, 0.0);
+                    }
+                    step = std::fmax(f32(high - low), static_cast<double>(o.amax_floor));
+                    step = std::isinf(step) ? f32(f32(high / 15) - f32(low / 15)) : f32(step / 15);
                 }
-                double step = f32(high - low);
-                step = std::isinf(step) ? f32(f32(high / 15) - f32(low / 15)) : f32(step / 15);
-                if (amax == 0) step = f32(static_cast<double>(1e-5f) / 15);
+                if (amax == 0 && o.amax_floor == 0) step = f32(static_cast<double>(1e-5f) / 15);
                 q.scales[k] = store_scale(s, step);
                 scale = scale_value(s, q.scales[k]);
-                zero = -round_integer(f32(low / scale), rounding::nearest_even);
-                zero = std::fmin(std::fmax(zero, 0), 15);
-                q.zeros[k] = static_cast<std::uint8_t>(zero);
+                if (s.has_zeros()) {
+                    zero = -round_integer(f32(low / scale), rounding::nearest_even);
+                    zero = std::fmin(std::fmax(zero, 0), 15);
+                    q.zeros[k] = static_cast<std::uint8_t>(zero);
+                }
             } else if (s.scale == scale_kind::e8m0) {
-                q.scales[k] = static_cast<std::uint32_t>(e8m0_scale(s, amax, o.scale_rule));
+                q.scales[k] = static_cast<std::uint32_t>(e8m0_scale(s, bounded, o.scale_rule));
                 scale = scale_value(s, q.scales[k]);
+            } else if (s.has_tensor_scale()) {
+                const double g = static_cast<double>(q.tensor_scale);
+                const double t = torchao ? std::fmin(std::fmax(f32(f32(amax / 6) / g), 0.015625), 448.0)
+                                         : f32(amax * f32(inverse * f32(1.0 / 6)));
+                q.scales[k] = encode(e4m3(), t, rounding::nearest_even, {.overflow = numfmt::overflow::saturate});
+                if (poisoned && q.scales[k] == 0) q.scales[k] = 1;  // so that a saturated Inf is not zero
+                const double block = scale_value(s, q.scales[k]);
+                factor = torchao ? f32(inverse / block) : std::fmin(f32(1 / f32(block * g)), flt_max);
             } else {
-                q.scales[k] = store_scale(s, f32(amax / s.table().values.back()));
+                q.scales[k] = store_scale(s, f32(bounded / s.largest()));
                 scale = scale_value(s, q.scales[k]);
+                factor = f32(1 / scale);
             }
             for_block(s, q, i, j, [&](std::int64_t row, std::int64_t col) {
                 const std::size_t at = static_cast<std::size_t>(row * cols + col);
                 const double v = static_cast<double>(x[at]);
                 const std::uint32_t draw =
                     r == rounding::stochastic ? philox_word(o.seed, o.offset + static_cast<std::uint64_t>(at)) : 0;
-                if (s.has_zeros()) {
+                if (s.is_int4()) {
                     const double code = round_integer(f32(v / scale), r, draw) + zero;
                     q.codes[at] = static_cast<std::uint8_t>(std::fmin(std::fmax(code, 0), 15));
+                } else if (s.element == element_kind::int8_q6) {
+                    const double code = round_integer(std::ldexp(v / scale, 6), r, draw);
+                    q.codes[at] = static_cast<std::uint8_t>(static_cast<int>(std::fmin(std::fmax(code, -127), 127)));
                 } else {
-                    const double scaled = s.scale == scale_kind::e8m0 ? v / scale : f32(v * f32(1 / scale));
+                    const bool divide = o.division == numfmt::scale_division::divide && !s.has_tensor_scale();
+                    const double scaled = s.scale == scale_kind::e8m0 ? v / scale : divide ? f32(v / scale) : f32(v * factor);
                     q.codes[at] = static_cast<std::uint8_t>(encode(s.table(), scaled, r, o.element, draw));
                 }
             });
@@ -392,10 +475,14 @@ inline quantized quantize(const scheme_facts& s, const std::vector<float>& x, st
 }
 
 /// The value of one element, as a float.
-inline float dequantize_one(const scheme_facts& s, std::uint32_t scale_bits, std::uint32_t zero, std::uint32_t code) {
-    const double scale = scale_value(s, scale_bits);
+inline float dequantize_one(const scheme_facts& s, std::uint32_t scale_bits, std::uint32_t zero, std::uint32_t code, float tensor_scale = 1) {
+    double scale = scale_value(s, scale_bits);
     if (std::isnan(scale)) return std::nanf("");
-    const double v = s.has_zeros() ? static_cast<double>(code) - static_cast<double>(zero) : decode(s.table(), code);
+    if (s.has_tensor_scale()) scale = f32(scale * static_cast<double>(tensor_scale));
+    double v = 0;
+    if (s.is_int4()) v = static_cast<double>(code) - (s.is_symmetric() ? 8.0 : static_cast<double>(zero));
+    else if (s.element == element_kind::int8_q6) v = (static_cast<double>(code) - (code >= 128 ? 256 : 0)) / 64;
+    else v = decode(s.table(), code);
     return static_cast<float>(v * scale);  // the product is exact in double: 24 + 8 bits
 }
 
@@ -407,7 +494,7 @@ inline std::vector<float> dequantize(const scheme_facts& s, const quantized& q) 
             for_block(s, q, i, j, [&](std::int64_t row, std::int64_t col) {
                 const std::size_t at = static_cast<std::size_t>(row * q.cols + col);
                 const std::size_t k = static_cast<std::size_t>(i * q.scale_cols + j);
-                y[at] = dequantize_one(s, q.scales[k], q.zeros[k], q.codes[at]);
+                y[at] = dequantize_one(s, q.scales[k], q.zeros[k], q.codes[at], q.tensor_scale);
             });
     return y;
 }

@@ -39,7 +39,7 @@ void compare_one(tally& t, const oracle& o, numfmt::rounding mode, const real& e
         const std::uint32_t draw = draws[d];
         const std::uint32_t rounded = exact.nan || exact.infinite ? 0u : o.round(exact, mode, draw);
         for (const numfmt::encode_options& options : all_options()) {
-            t.expect_equal(convert(x, options, draw), o.finish(exact, rounded, options.overflow, options.nan),
+            t.expect_equal(convert(x, options, draw), o.finish(exact, rounded, options),
                            [&](std::ostream& os) {
                                os << o.format().name << ' ' << mode << ' ' << options.overflow << ' ' << options.nan
                                   << " draw " << draw << " of " << (exact.nan ? "NaN" : "") << (exact.negative ? "-" : "")

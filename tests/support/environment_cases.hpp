@@ -10,6 +10,7 @@
 #include <numfmt/e8m0.hpp>
 #include <numfmt/fp16.hpp>
 #include <numfmt/fp4.hpp>
+#include <numfmt/fp6.hpp>
 #include <numfmt/fp8.hpp>
 
 namespace numfmt_test {
@@ -42,7 +43,7 @@ template <class Format, numfmt::rounding R> void hash_encodes(hasher& h, std::ui
     using namespace numfmt;
     const float x = bit_cast<float>(f);
     const double y = bit_cast<double>(d);
-    const encode_options options[] = {{}, {overflow::to_nonfinite, nan_mode::keep_sign}};
+    const encode_options options[] = {{}, {overflow::to_nonfinite, nan_mode::keep_sign, true}};
     for (const encode_options o : options) {
         h.add(encode<Format, R>(x, o, f));
         h.add(encode<Format, R>(y, o, f));
@@ -81,6 +82,9 @@ inline std::uint64_t codec_hash(const std::uint32_t* floats, const std::uint64_t
         hash_format<fp16>(h, floats[i], doubles[i]);
         hash_format<fp8_e4m3>(h, floats[i], doubles[i]);
         hash_format<fp8_e5m2>(h, floats[i], doubles[i]);
+        hash_format<fp8_e4m3fnuz>(h, floats[i], doubles[i]);
+        hash_format<fp8_ue4m3>(h, floats[i], doubles[i]);
+        hash_format<fp6_e3m2>(h, floats[i], doubles[i]);
         hash_format<fp4_e2m1>(h, floats[i], doubles[i]);
         hash_format<e8m0>(h, floats[i], doubles[i]);
     }

@@ -9,6 +9,7 @@
 #include <numfmt/e8m0.hpp>
 #include <numfmt/fp16.hpp>
 #include <numfmt/fp4.hpp>
+#include <numfmt/fp6.hpp>
 #include <numfmt/fp8.hpp>
 
 namespace numfmt_test {
@@ -31,32 +32,7 @@ struct facts {
     std::uint32_t sign_code() const { return sign_bits != 0 ? 1u << (exponent_bits + mantissa_bits) : 0u; }
 };
 
-// Formats that exist only here: they show that a format is data, and cover shapes before the library names them.
-struct e4m3fnuz_tag {
-    using storage = std::uint8_t;
-    static constexpr numfmt::float_spec spec{4, 3, 8, numfmt::special_values::fnuz};
-    static constexpr const char* name = "e4m3fnuz";
-};
-struct e5m2fnuz_tag {
-    using storage = std::uint8_t;
-    static constexpr numfmt::float_spec spec{5, 2, 16, numfmt::special_values::fnuz};
-    static constexpr const char* name = "e5m2fnuz";
-};
-struct e2m3_tag {
-    using storage = std::uint8_t;
-    static constexpr numfmt::float_spec spec{2, 3, 1, numfmt::special_values::finite};
-    static constexpr const char* name = "e2m3";
-};
-struct e3m2_tag {
-    using storage = std::uint8_t;
-    static constexpr numfmt::float_spec spec{3, 2, 3, numfmt::special_values::finite};
-    static constexpr const char* name = "e3m2";
-};
-struct ue4m3_tag {
-    using storage = std::uint8_t;
-    static constexpr numfmt::float_spec spec{4, 3, 7, numfmt::special_values::fn, false};
-    static constexpr const char* name = "ue4m3";
-};
+// Formats that exist only here: they show that a format is data and reach corners that the library's do not.
 struct ue5m3_tag {  // 8 bits without a sign, only FF is NaN (CUTLASS's float_ue5m3)
     using storage = std::uint8_t;
     static constexpr numfmt::float_spec spec{5, 3, 15, numfmt::special_values::fn, false};
@@ -67,13 +43,14 @@ struct e6m9_tag {  // 16 bits, IEEE-like, in no specification
     static constexpr numfmt::float_spec spec{6, 9, 31, numfmt::special_values::ieee};
     static constexpr const char* name = "e6m9";
 };
-using e4m3fnuz = numfmt::minifloat<e4m3fnuz_tag>;
-using e5m2fnuz = numfmt::minifloat<e5m2fnuz_tag>;
-using e2m3 = numfmt::minifloat<e2m3_tag>;
-using e3m2 = numfmt::minifloat<e3m2_tag>;
-using ue4m3 = numfmt::minifloat<ue4m3_tag>;
+struct e7m8_tag {  // 16 bits with exponents so low that subnormal floats matter to stochastic rounding
+    using storage = std::uint16_t;
+    static constexpr numfmt::float_spec spec{7, 8, 117, numfmt::special_values::ieee};
+    static constexpr const char* name = "e7m8";
+};
 using ue5m3 = numfmt::minifloat<ue5m3_tag>;
 using e6m9 = numfmt::minifloat<e6m9_tag>;
+using e7m8 = numfmt::minifloat<e7m8_tag>;
 
 // clang-format off
 template <class Format> inline constexpr facts facts_of = {};
@@ -84,22 +61,24 @@ template <> inline constexpr facts facts_of<numfmt::fp8_e4m3> {"fp8_e4m3", 1, 4,
 template <> inline constexpr facts facts_of<numfmt::fp8_e5m2> {"fp8_e5m2", 1, 5, 2,  15,  shape::ieee,       0x7B,   0x7C,   0x7F,   0x7E,   true};
 template <> inline constexpr facts facts_of<numfmt::fp4_e2m1> {"fp4_e2m1", 1, 2, 1,  1,   shape::all_finite, 0x7,    -1,     0x7,    0x7,    true};
 template <> inline constexpr facts facts_of<numfmt::e8m0>     {"e8m0",     0, 8, 0,  127, shape::power_of_two, 0xFE, -1,     0xFF,   0xFF,   true};
-template <> inline constexpr facts facts_of<e4m3fnuz> {"e4m3fnuz", 1, 4, 3, 8,  shape::negative_zero_is_nan, 0x7F, -1, 0x80, 0x80, true};
-template <> inline constexpr facts facts_of<e5m2fnuz> {"e5m2fnuz", 1, 5, 2, 16, shape::negative_zero_is_nan, 0x7F, -1, 0x80, 0x80, true};
-template <> inline constexpr facts facts_of<e2m3>     {"e2m3",     1, 2, 3, 1,  shape::all_finite, 0x1F, -1, 0x1F, 0x1F, true};
-template <> inline constexpr facts facts_of<e3m2>     {"e3m2",     1, 3, 2, 3,  shape::all_finite, 0x1F, -1, 0x1F, 0x1F, true};
-template <> inline constexpr facts facts_of<ue4m3>    {"ue4m3",    0, 4, 3, 7,  shape::one_nan,    0x7E, -1, 0x7F, 0x7F, true};
+template <> inline constexpr facts facts_of<numfmt::fp8_e4m3fnuz> {"fp8_e4m3fnuz", 1, 4, 3, 8,  shape::negative_zero_is_nan, 0x7F, -1, 0x80, 0x80, true};
+template <> inline constexpr facts facts_of<numfmt::fp8_e5m2fnuz> {"fp8_e5m2fnuz", 1, 5, 2, 16, shape::negative_zero_is_nan, 0x7F, -1, 0x80, 0x80, true};
+template <> inline constexpr facts facts_of<numfmt::fp6_e2m3> {"fp6_e2m3",     1, 2, 3, 1,  shape::all_finite, 0x1F, -1, 0x1F, 0x1F, true};
+template <> inline constexpr facts facts_of<numfmt::fp6_e3m2> {"fp6_e3m2",     1, 3, 2, 3,  shape::all_finite, 0x1F, -1, 0x1F, 0x1F, true};
+template <> inline constexpr facts facts_of<numfmt::fp8_ue4m3> {"fp8_ue4m3",    0, 4, 3, 7,  shape::one_nan,    0x7E, -1, 0x7F, 0x7F, true};
 template <> inline constexpr facts facts_of<ue5m3>    {"ue5m3",    0, 5, 3, 15, shape::one_nan,    0xFE, -1, 0xFF, 0xFF, true};
 template <> inline constexpr facts facts_of<e6m9>     {"e6m9",     1, 6, 9, 31, shape::ieee,       0x7DFF, 0x7E00, 0x7FFF, 0x7F00, false};
+template <> inline constexpr facts facts_of<e7m8>     {"e7m8",     1, 7, 8, 117, shape::ieee,      0x7EFF, 0x7F00, 0x7FFF, 0x7F80, false};
 // clang-format on
 
 template <class... Formats> struct format_list {};
 
 /// The formats that the library defines.
-using library_formats = format_list<numfmt::bf16, numfmt::fp16, numfmt::fp8_e4m3, numfmt::fp8_e5m2, numfmt::fp4_e2m1,
-                                    numfmt::e8m0>;
+using library_formats = format_list<numfmt::bf16, numfmt::fp16, numfmt::fp8_e4m3, numfmt::fp8_e5m2,
+                                    numfmt::fp8_e4m3fnuz, numfmt::fp8_e5m2fnuz, numfmt::fp8_ue4m3, numfmt::fp6_e2m3,
+                                    numfmt::fp6_e3m2, numfmt::fp4_e2m1, numfmt::e8m0>;
 /// The formats of this file.
-using local_formats = format_list<e4m3fnuz, e5m2fnuz, e2m3, e3m2, ue4m3, ue5m3, e6m9>;
+using local_formats = format_list<ue5m3, e6m9, e7m8>;
 
 /// fn.template operator()<Format>() for every format of the list.
 template <class... Formats, class Fn> void for_each(format_list<Formats...>, Fn&& fn) {

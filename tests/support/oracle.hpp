@@ -139,24 +139,30 @@ public:
     }
 
     /// The code of x whose rounded magnitude is `rounded`.
-    std::uint32_t finish(const real& x, std::uint32_t rounded, numfmt::overflow over, numfmt::nan_mode nan) const {
+    std::uint32_t finish(const real& x, std::uint32_t rounded, const numfmt::encode_options& options) const {
+        using numfmt::nan_mode;
+        using numfmt::overflow;
         const std::uint32_t sign = x.negative ? facts_.sign_code() : 0u;
-        if (x.nan) return nan == numfmt::nan_mode::keep_sign ? facts_.quiet_nan | sign : facts_.canonical_nan;
+        if (x.nan) {
+            if (options.nan == nan_mode::keep_sign) return facts_.quiet_nan | sign;
+            return facts_.canonical_nan | (options.nan == nan_mode::canonical_signed ? sign : 0u);
+        }
         if (x.infinite || rounded > facts_.largest) {
-            const bool saturates =
-                over == numfmt::overflow::saturate || (over == numfmt::overflow::by_format && facts_.saturates);
+            overflow over = options.overflow;
+            if (over == overflow::by_format) over = facts_.saturates ? overflow::saturate : overflow::to_nonfinite;
+            const bool saturates = over == overflow::saturate || (over == overflow::saturate_finite && !x.infinite);
             if (saturates || facts_.kind == shape::all_finite) return facts_.largest | sign;
             if (facts_.infinity >= 0) return static_cast<std::uint32_t>(facts_.infinity) | sign;
             return facts_.canonical_nan | sign;
         }
-        if (rounded == 0 && facts_.kind == shape::negative_zero_is_nan) return 0;
-        return rounded | sign;
+        const bool positive_zero = facts_.kind == shape::negative_zero_is_nan || options.drop_negative_zero;
+        return rounded == 0 && positive_zero ? 0 : rounded | sign;
     }
 
     std::uint32_t encode(const real& x, numfmt::rounding mode, numfmt::encode_options options = {},
                          std::uint32_t draw = 0) const {
         const std::uint32_t rounded = x.nan || x.infinite ? 0u : round(x, mode, draw);
-        return finish(x, rounded, options.overflow, options.nan);
+        return finish(x, rounded, options);
     }
 
 private:
@@ -179,15 +185,16 @@ template <class Format> const oracle& oracle_of() {
     return o;
 }
 
-/// The four pairs of explicit overflow and NaN rules, and the default.
+/// The default and every choice of each option. Overflow and NaN rules act on different inputs, so that their pairs
+/// need no more than this.
 inline const std::vector<numfmt::encode_options>& all_options() {
     using numfmt::nan_mode;
     using numfmt::overflow;
-    static const std::vector<numfmt::encode_options> v = {
-        {},
-        {overflow::saturate, nan_mode::canonical},     {overflow::saturate, nan_mode::keep_sign},
-        {overflow::to_nonfinite, nan_mode::canonical}, {overflow::to_nonfinite, nan_mode::keep_sign},
-        {overflow::by_format, nan_mode::keep_sign}};
+    static const std::vector<numfmt::encode_options> v = {{},
+                                                          {overflow::saturate, nan_mode::canonical},
+                                                          {overflow::to_nonfinite, nan_mode::keep_sign},
+                                                          {overflow::saturate_finite, nan_mode::canonical_signed},
+                                                          {overflow::by_format, nan_mode::canonical, true}};
     return v;
 }
 

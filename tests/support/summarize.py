@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# Adds up test results for tests/run.sh: reads the JUnit files that ctest wrote, counts doctest test cases one by one and
-# every other ctest test as one, and ends with the line "N passed, N failed, N skipped".
+# Adds up test results for tests/run.sh: reads the JUnit files that ctest wrote, counts the test cases of doctest and
+# of Python's unittest one by one and every other ctest test as one, and ends with the line "N passed, N failed, N skipped".
 """usage: summarize.py [--failed-step NAME]... FILE...
        summarize.py --self-test
 
-A doctest binary counts as its test cases (read from its summary line); one that ends without a summary, or that exits
-with an error though every case passed, counts as one failure more. --failed-step adds a failure that is not a ctest
+A doctest binary or unittest script counts as its test cases (read from its summary); one that ends without a summary, or
+that exits with an error though every case passed, counts as one failure more. --failed-step adds a failure that is not a ctest
 test (a build that broke). Exit code: 0 if something ran and nothing failed, else 1.
 """
 import argparse
@@ -17,11 +17,12 @@ import xml.etree.ElementTree as ElementTree
 DOCTEST_SUMMARY = re.compile(
     r"^\[doctest\] test cases:\s*(\d+)\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed\s*\|\s*(\d+) skipped", re.MULTILINE)
 DOCTEST_BANNER = re.compile(r"^\[doctest\] ", re.MULTILINE)
+UNITTEST_SUMMARY = re.compile(r"^Ran (\d+) tests? in [^\n]*\n\s*^(?:OK|FAILED)(?: \(([^)\n]*)\))?\s*$", re.MULTILINE)
 SKIPPED_CASE = re.compile(r"^\[numfmt\] skipped: ", re.MULTILINE)
 
 
 def count_test(test):
-    """(passed, failed, skipped, is_doctest) of one <testcase> of ctest's JUnit file."""
+    """(passed, failed, skipped, has_cases) of one <testcase> of ctest's JUnit file."""
     status = test.get("status")
     output = test.findtext("system-out") or ""
     ran_well = status == "run"
@@ -38,13 +39,23 @@ def count_test(test):
         if not ran_well and failed == 0:
             failed = 1
         return passed - said_skip, failed, skipped + said_skip, True
+    summary = UNITTEST_SUMMARY.search(output)
+    if summary:
+        parts = dict(re.findall(r"([a-z ]+)=(\d+)", summary.group(2) or ""))
+        parts = {name.strip(): int(n) for name, n in parts.items()}
+        failed = sum(parts.get(name, 0) for name in ("failures", "errors", "unexpected successes"))
+        skipped = parts.get("skipped", 0)
+        passed = int(summary.group(1)) - failed - skipped
+        if not ran_well and failed == 0:
+            failed = 1
+        return passed, failed, skipped, True
     if DOCTEST_BANNER.search(output):
         return 0, 1, 0, True  # started, never reached its summary
     return (1, 0, 0, False) if ran_well else (0, 1, 0, False)
 
 
 BANNER = '[doctest] doctest version is "2.4.9"\n'
-# status, a skip's reason, output; and the (passed, failed, skipped, is_doctest) it stands for.
+# status, a skip's reason, output; and the (passed, failed, skipped, has_cases) it stands for.
 SELF_TEST = [
     ("run", None, "fine", (1, 0, 0, False)),
     ("fail", None, "not fine", (0, 1, 0, False)),
@@ -59,6 +70,10 @@ SELF_TEST = [
     ("fail", None, BANNER + "[doctest] test cases: 5 | 5 passed | 0 failed | 0 skipped\nERROR: LeakSanitizer", (5, 1, 0, True)),
     ("fail", None, BANNER + "Segmentation fault", (0, 1, 0, True)),
     ("run", None, BANNER, (0, 1, 0, True)),
+    ("run", None, "Ran 1 test in 0.1s\n\nOK\n", (1, 0, 0, True)),
+    ("run", None, "Ran 9 tests in 0.1s\n\nOK (skipped=2)\n", (7, 0, 2, True)),
+    ("fail", None, "Ran 9 tests in 0.1s\n\nFAILED (failures=1, errors=2, skipped=1, unexpected successes=1)\n", (4, 4, 1, True)),
+    ("fail", None, "Ran 9 tests in 0.1s\n\nOK\n", (9, 1, 0, True)),
 ]
 
 
@@ -95,15 +110,15 @@ def main():
             arguments.failed_step.append(f"results of {file}: {error}")
             continue
         for test in root.iter("testcase"):
-            passed, failed, skipped, is_doctest = count_test(test)
+            passed, failed, skipped, has_cases = count_test(test)
             for i, n in enumerate((passed, failed, skipped)):
                 total[i] += n
             name = test.get("name")
-            if is_doctest:
+            if has_cases:
                 print(f"{file}: {name}: {passed} test cases passed, {failed} failed, {skipped} skipped")
             if failed:
                 notes.append(f"FAILED: {name} ({file})")
-            elif skipped and not is_doctest:
+            elif skipped and not has_cases:
                 reason = re.search(r"SKIPPED: (.*)", test.findtext("system-out") or "")
                 notes.append(f"skipped: {name}" + (f": {reason.group(1)}" if reason else ""))
             elif skipped:

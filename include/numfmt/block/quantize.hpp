@@ -70,7 +70,7 @@ status quantize(matrix_view<T> x, quantized_view<S> out, const quantize_options&
             detail::extend<S>(range, detail::as_floats(x.row(r) + c, n, scratch), n);
         });
         tensor = detail::choose_tensor_scale(range.amax, options.nvfp4_order);
-        *out.parts().tensor_scale = tensor.multiplier;
+        if (out.parts().tensor_scale != nullptr) *out.parts().tensor_scale = tensor.multiplier;
     }
     for (int64_t i = 0; i < scales.rows; ++i) {
         for (int64_t j = 0; j < scales.cols; ++j) {

@@ -200,13 +200,15 @@ template <class S> NUMFMT_FN block_scale<S> choose_int4_scale(const block_range&
 
 /// Block scale of a two-level scheme (NVFP4) in either published order of operations.
 template <class S>
-NUMFMT_FN block_scale<S> choose_two_level_scale(float amax, tensor_scale tensor, nvfp4_order order) noexcept {
+NUMFMT_FN block_scale<S> choose_two_level_scale(const block_range& range, tensor_scale tensor, nvfp4_order order) noexcept {
     using scale_format = typename S::scale;
     constexpr float largest = largest_element<typename S::element>();
+    const float amax = bit_cast<float>(range.amax);
     const bool torchao = order == nvfp4_order::torchao;
     const float t = torchao ? min(max(amax / largest / tensor.multiplier, 0.015625f), 448.0f)
                             : amax * (tensor.inverse * (1.0f / largest));
-    const auto stored = encode<scale_format>(t, {.overflow = overflow::saturate});
+    auto stored = encode<scale_format>(t, {.overflow = overflow::saturate});
+    if (range.nonfinite() && stored == 0) stored = 1;  // so that a saturated Inf is not zero
     block_scale<S> b = scale_from_storage<S>(stored, 0, tensor.multiplier);
     b.inverse = torchao ? tensor.inverse / decode<scale_format>(stored) : min(1.0f / b.value, largest_float);
     return b;
@@ -219,7 +221,7 @@ NUMFMT_FN block_scale<S> choose_scale(const block_range& range, tensor_scale ten
     if (range.nonfinite() && options.nonfinite == nonfinite::propagate) return scale_from_storage<S>(nan_scale<S>(), 0);
     const float amax = max(bit_cast<float>(range.amax), options.amax_floor);
     if constexpr (S::has_tensor_scale) {
-        return choose_two_level_scale<S>(bit_cast<float>(range.amax), tensor, options.nvfp4_order);
+        return choose_two_level_scale<S>(range, tensor, options.nvfp4_order);
     } else if constexpr (scheme_traits<S>::power_of_two_scale) {
         return scale_from_storage<S>(scale_code<element>(amax, options.scale_rule), 0);
     } else if constexpr (integer_format<element>) {

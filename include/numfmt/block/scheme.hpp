@@ -107,7 +107,7 @@ template <class S> struct scheme_traits {
     static NUMFMT_FN int64_t zero_row_bytes(int64_t scale_cols) noexcept { return packed_row_bytes(scale_cols, 4); }
 
     /// Bits per weight of a tensor without partial blocks: element bits plus the block's share of its scale and zero
-    /// point. A scale for a whole row or tensor counts as 0.
+    /// point. One scale for a whole row or tensor counts as 0.
     static constexpr double bits_per_weight() noexcept {
         if (S::block.rows == whole || S::block.cols == whole) return element_bits;
         return element_bits + static_cast<double>(scale_bits + zero_bits) /
@@ -120,8 +120,9 @@ template <class S> struct scheme_traits {
         const double scale_count = static_cast<double>(scales.rows) * static_cast<double>(scales.cols);
         const double zero_bytes =
             S::has_zero_point ? static_cast<double>(scales.rows) * static_cast<double>(zero_row_bytes(scales.cols)) : 0.0;
+        const double tensor_bits = S::has_tensor_scale ? 32.0 : 0.0;
         const double weights = static_cast<double>(t.rows) * static_cast<double>(t.cols);
-        return weights > 0 ? (8 * (code_bytes + zero_bytes) + scale_bits * scale_count) / weights : 0.0;
+        return weights > 0 ? (8 * (code_bytes + zero_bytes) + scale_bits * scale_count + tensor_bits) / weights : 0.0;
     }
 };
 

@@ -76,7 +76,7 @@ template <class S> struct view_parts {
     matrix_shape shape{};
     /// 4-bit zero points, [scale rows][zero_stride] bytes, packed like codes; only where the scheme has them.
     typename detail::like_const<S, uint8_t>::type* zeros = nullptr;
-    /// One float for the tensor; only where the scheme has it (NVFP4).
+    /// One float for the tensor; only where the scheme has it (NVFP4). Not needed for an empty tensor.
     typename detail::like_const<S, float>::type* tensor_scale = nullptr;
     int64_t code_stride = 0;   ///< bytes
     int64_t scale_stride = 0;  ///< scales, or tiles for tiled_128x4
@@ -120,7 +120,8 @@ public:
             if (!s.ok()) return {{}, s};
         }
         if constexpr (scheme::has_tensor_scale) {
-            s = detail::check_rows(p.tensor_scale, "tensor_scale", 1, 1, 1, "tensor_scale", 4, alignof(float));
+            const int64_t needed = p.shape.rows > 0 && p.shape.cols > 0 ? 1 : 0;
+            s = detail::check_rows(p.tensor_scale, "tensor_scale", needed, 1, 1, "tensor_scale", 4, alignof(float));
             if (!s.ok()) return {{}, s};
         }
         quantized_view v;

@@ -38,11 +38,13 @@ template <> struct enum_names<rounding> {
 template <> struct enum_names<overflow> {
     using enum_type = overflow;
     static constexpr named_value<overflow> table[] = {NUMFMT_DETAIL_NAMED(by_format), NUMFMT_DETAIL_NAMED(saturate),
-                                                      NUMFMT_DETAIL_NAMED(to_nonfinite)};
+                                                      NUMFMT_DETAIL_NAMED(to_nonfinite),
+                                                      NUMFMT_DETAIL_NAMED(saturate_finite)};
 };
 template <> struct enum_names<nan_mode> {
     using enum_type = nan_mode;
-    static constexpr named_value<nan_mode> table[] = {NUMFMT_DETAIL_NAMED(canonical), NUMFMT_DETAIL_NAMED(keep_sign)};
+    static constexpr named_value<nan_mode> table[] = {NUMFMT_DETAIL_NAMED(canonical), NUMFMT_DETAIL_NAMED(keep_sign),
+                                                      NUMFMT_DETAIL_NAMED(canonical_signed)};
 };
 template <> struct enum_names<scale_rule> {
     using enum_type = scale_rule;
@@ -57,6 +59,20 @@ template <> struct enum_names<int4_range> {
     using enum_type = int4_range;
     static constexpr named_value<int4_range> table[] = {NUMFMT_DETAIL_NAMED(include_zero), NUMFMT_DETAIL_NAMED(minmax)};
 };
+template <> struct enum_names<int4_symmetric_range> {
+    using enum_type = int4_symmetric_range;
+    static constexpr named_value<int4_symmetric_range> table[] = {
+        NUMFMT_DETAIL_NAMED(within_7), NUMFMT_DETAIL_NAMED(full_range), NUMFMT_DETAIL_NAMED(no_clipping)};
+};
+template <> struct enum_names<scale_division> {
+    using enum_type = scale_division;
+    static constexpr named_value<scale_division> table[] = {NUMFMT_DETAIL_NAMED(reciprocal), NUMFMT_DETAIL_NAMED(divide)};
+};
+template <> struct enum_names<nvfp4_order> {
+    using enum_type = nvfp4_order;
+    static constexpr named_value<nvfp4_order> table[] = {NUMFMT_DETAIL_NAMED(transformer_engine),
+                                                         NUMFMT_DETAIL_NAMED(torchao)};
+};
 #undef NUMFMT_DETAIL_NAMED
 
 template <class Enum>
@@ -65,7 +81,7 @@ concept named_enum = requires { enum_names<Enum>::table; };
 }  // namespace detail
 
 /// The enumerator's name, as `from_string` reads it: "nearest_even". "unknown" for a value that is no enumerator.
-/// For rounding, overflow, nan_mode, scale_rule, nonfinite and int4_range.
+/// For every enumeration of core/policy.hpp.
 template <detail::named_enum Enum> constexpr std::string_view enum_name(Enum value) noexcept {
     for (const auto& entry : detail::enum_names<Enum>::table) {
         if (entry.value == value) return entry.name;

@@ -15,11 +15,11 @@ FORMATS = {
     "fp8_e5m2": (1, 5, 2, 15, "ieee", 0x7B, 0x7C, 0x7F, 0x7E),
     "fp4_e2m1": (1, 2, 1, 1, "finite", 0x7, None, 0x7, 0x7),
     "e8m0": (0, 8, 0, 127, "scale", 0xFE, None, 0xFF, 0xFF),
-    "e4m3fnuz": (1, 4, 3, 8, "fnuz", 0x7F, None, 0x80, 0x80),
-    "e5m2fnuz": (1, 5, 2, 16, "fnuz", 0x7F, None, 0x80, 0x80),
-    "e2m3": (1, 2, 3, 1, "finite", 0x1F, None, 0x1F, 0x1F),
-    "e3m2": (1, 3, 2, 3, "finite", 0x1F, None, 0x1F, 0x1F),
-    "ue4m3": (0, 4, 3, 7, "fn", 0x7E, None, 0x7F, 0x7F),
+    "fp8_e4m3fnuz": (1, 4, 3, 8, "fnuz", 0x7F, None, 0x80, 0x80),
+    "fp8_e5m2fnuz": (1, 5, 2, 16, "fnuz", 0x7F, None, 0x80, 0x80),
+    "fp6_e2m3": (1, 2, 3, 1, "finite", 0x1F, None, 0x1F, 0x1F),
+    "fp6_e3m2": (1, 3, 2, 3, "finite", 0x1F, None, 0x1F, 0x1F),
+    "fp8_ue4m3": (0, 4, 3, 7, "fn", 0x7E, None, 0x7F, 0x7F),
     "ue5m3": (0, 5, 3, 15, "fn", 0xFE, None, 0xFF, 0xFF),
 }
 FLOAT_ROUNDINGS = ("nearest_even", "nearest_away", "nearest_to_zero", "toward_zero")
@@ -52,13 +52,14 @@ class Format:
             return negative, self.values[c]
         return negative, math.inf if c == self.inf else math.nan
 
-    def encode(self, negative, x, rounding, saturate, keep_sign):
+    def encode(self, negative, x, rounding, overflow, nan):
         sign = self.sign if negative else 0
         if math.isnan(x):
-            return self.quiet | sign if keep_sign else self.nan
+            return {"canonical": self.nan, "keep_sign": self.quiet | sign, "canonical_signed": self.nan | sign}[nan]
         c = self.round(x, rounding) if x != math.inf else self.largest + 1
         if c > self.largest:
-            if saturate or self.kind == "finite":
+            saturates = overflow == "saturate" or (overflow == "saturate_finite" and x != math.inf)
+            if saturates or self.kind == "finite":
                 c = self.largest
             else:
                 c = self.inf if self.inf is not None else self.nan
@@ -108,9 +109,9 @@ def main():
         inputs = [formats[source].decode(c) for c in range(65536)]
         for name, f in formats.items():
             for rounding in SCALE_ROUNDINGS if f.kind == "scale" else FLOAT_ROUNDINGS:
-                for overflow in ("saturate", "to_nonfinite"):
-                    for nan in ("canonical", "keep_sign"):
-                        crc = crc_encode(f, inputs, rounding, overflow == "saturate", nan == "keep_sign")
+                for overflow in ("saturate", "to_nonfinite", "saturate_finite"):
+                    for nan in ("canonical", "keep_sign", "canonical_signed"):
+                        crc = crc_encode(f, inputs, rounding, overflow, nan)
                         print("ENCODE(%s, %s, %s, %s, %s, 0x%08Xu)" % (name, source, rounding, overflow, nan, crc))
 
 
