@@ -21,6 +21,7 @@
 #include <CLI/CLI.hpp>
 
 #include <numfmt/accuracy/inputs.hpp>
+#include <numfmt/accuracy/weights.hpp>
 #include <numfmt/block/quantize.hpp>
 
 namespace sweep {

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "support/block_oracle.hpp"
@@ -144,7 +145,7 @@ TEST_CASE("case 28: zero blocks give zeros, not 0/0 (slime #2256, ao #4713 and #
         w[0] = 1;
         const auto q = quantized<S>(w, {256, 256});
         const auto y = values(q);
-        INFO(S::name);
+        INFO(std::string(S::name));
         CHECK(count_nan(y) == 0);
         int nonzero = 0;
         for (size_t k = 1; k < y.size(); ++k) nonzero += y[k] != 0;
@@ -164,7 +165,7 @@ TEST_CASE("case 29: an all-zero tensor has finite scales and decodes to zeros (c
             const auto y = values(quantized<S>(std::vector<float>(5 * 130, zero), {5, 130}));
             int nonzero = 0;
             for (const float v : y) nonzero += !(v == 0);
-            INFO(S::name);
+            INFO(std::string(S::name));
             CHECK(nonzero == 0);
         }
     });
@@ -254,7 +255,7 @@ TEST_CASE("case 34: one Inf never gives a small finite block (ao #4725, flashinf
             for (size_t at : {size_t{0}, size_t{7}, size_t{31}}) {
                 std::vector<float> x(32, 1.0f);
                 x[at] = inf;
-                INFO(S::name);
+                INFO(std::string(S::name));
                 CHECK(count_nan(values(quantized_row<S>(x))) == std::min<int64_t>(32, S::block.cols));  // its own block and no other
                 const auto y = values(quantized_row<S>(x, {.nonfinite = nonfinite::saturate}));
                 CHECK(count_nan(y) == 0);
@@ -337,7 +338,7 @@ TEST_CASE("case 39: shapes that no block divides (TransformerEngine #2966, unslo
             const auto y = values(quantized<S>(x, shape));
             float worst = 0;
             for (size_t k = 0; k < x.size(); ++k) worst = std::max(worst, std::fabs(x[k] - y[k]));
-            INFO(S::name);
+            INFO(std::string(S::name));
             // Half the largest gap below 1: 1/32 for E4M3, 1/8 for E5M2, 1/4 for E2M1 (floor clips 7 to 6), 1/15 for int4.
             CHECK(worst <= (detail::is_same_v<typename S::element, fp4_e2m1> ? 0.251f : 0.126f));
         }

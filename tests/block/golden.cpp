@@ -5,6 +5,9 @@
 
 #include <numfmt/numfmt.hpp>
 
+#include <algorithm>
+#include <string_view>
+
 #include "support/block_oracle.hpp"
 
 using namespace numfmt;

@@ -5,6 +5,7 @@
 
 #include <numfmt/numfmt.hpp>
 
+#include <string>
 #include <vector>
 
 #include "support/skip.hpp"
@@ -65,7 +66,7 @@ template <class S> void check(const reserved& x, const reserved& codes, const re
                 wrong += v.value.code(r, c) != want.value.view().code(r, c);
                 wrong += y.as<float>()[r * stride + c] != values[static_cast<size_t>(r * cols + c)];
             }
-        INFO(S::name);
+        INFO(std::string(S::name));
         CHECK(wrong == 0);
     }
 }

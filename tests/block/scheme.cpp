@@ -53,7 +53,7 @@ TEST_CASE("scheme: an owning tensor stores just those bits") {
         for (const matrix_shape shape : {matrix_shape{1, 1}, matrix_shape{5, 33}, matrix_shape{129, 257}, matrix_shape{128, 256}}) {
             const auto t = quantized_tensor<S>::make(shape);
             REQUIRE(t.ok());
-            INFO(S::name);
+            INFO(std::string(S::name));
             CHECK(static_cast<double>(t.value.bytes()) * 8 ==
                   doctest::Approx(scheme_traits<S>::bits_per_weight(shape) * static_cast<double>(shape.rows * shape.cols)).epsilon(1e-12));
         }

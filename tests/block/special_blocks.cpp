@@ -203,8 +203,8 @@ template <class S> void check_row(const row& want, nonfinite policy) {
     const auto v = q.value.view();
     const auto before = clean.value.view();
     constexpr int digits = scheme_traits<S>::element_bits > 4 ? 2 : 1;
-    CAPTURE(S::name);
-    CAPTURE(in.name);
+    INFO(std::string(S::name));
+    INFO(std::string(in.name));
 
     CHECK(hex(scale_bits<S>(v, t.special_row, t.special_col), scheme_traits<S>::scale_bits / 4) == want.scale);
     if constexpr (S::has_zero_point) CHECK(hex(v.zero_point(t.special_row, t.special_col), 1) == want.zero);
@@ -266,7 +266,7 @@ TEST_CASE("special blocks: scale bits and codes of every scheme, and the blocks 
     const auto expected = rows_by_scheme();
     for_each(all_schemes{}, [&]<class S>() {
         const auto found = expected.find(S::name);
-        INFO(S::name);
+        INFO(std::string(S::name));
         REQUIRE(found != expected.end());
         std::map<std::pair<size_t, int>, int> seen;
         for (const row* r : found->second) {
@@ -295,7 +295,7 @@ TEST_CASE("special blocks: every position of a NaN poisons its block") {
                 REQUIRE(dequantize(q.value.view(), matrix_view<float>{y.data(), {t.rows, t.cols}}).ok());
                 int64_t nans = 0;
                 for (const float v : y) nans += detail::is_nan(v);
-                INFO(S::name);
+                INFO(std::string(S::name));
                 CHECK(nans == t.block_rows * t.block_cols);
             }
         }
@@ -309,7 +309,7 @@ TEST_CASE("special blocks: a block of nothing but NaN and Inf saturates to finit
         for (int k = 0; k < 4; ++k) x[k] = bit_cast<float>(bits[k]);
         const auto q = quantize<S>(matrix_view<const float>{x, {1, 4}}, {.nonfinite = nonfinite::saturate});
         REQUIRE(dequantize(q.value.view(), matrix_view<float>{y, {1, 4}}).ok());
-        INFO(S::name);
+        INFO(std::string(S::name));
         CHECK(y[0] > 0);
         CHECK(detail::is_finite(y[0]));
         if constexpr (S::has_zero_point) CHECK(y[1] == 0.0f);  // unsigned codes end at the zero point

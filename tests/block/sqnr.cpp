@@ -7,6 +7,7 @@
 #include <numfmt/numfmt.hpp>
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "support/block_oracle.hpp"
@@ -51,7 +52,7 @@ template <class S> double sqnr(const quantize_options& options = {}) {
 
 template <class S> void check(double reference, const quantize_options& options = {}) {
     const double measured = sqnr<S>(options);
-    INFO(S::name << ": " << measured << " dB, reference " << reference);
+    INFO(std::string(S::name) << ": " << measured << " dB, reference " << reference);
     CHECK(measured > reference - 0.1);
     CHECK(measured < reference + 0.1);
 }

@@ -6,6 +6,7 @@
 #include <numfmt/numfmt.hpp>
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "support/block_oracle.hpp"
@@ -59,7 +60,7 @@ TEST_CASE("stochastic: the same codes for strided views, bf16 and fp16 sources o
     const quantize_options o{.seed = 0x123456789ABCDEF0u, .offset = 3};
     for_each(all_schemes{}, [&]<class S>() {
         const auto want = random_codes<S>(matrix_view<const float>{x.data(), {rows, cols}}, o);
-        INFO(S::name);
+        INFO(std::string(S::name));
         CHECK((random_codes<S>(matrix_view<const float>{strided.data(), {rows, cols}, stride}, o) == want));
         CHECK((random_codes<S>(matrix_view<const bf16>{b.data(), {rows, cols}}, o) == want));
         CHECK((random_codes<S>(matrix_view<const fp16>{h.data(), {rows, cols}}, o) == want));
@@ -84,7 +85,7 @@ TEST_CASE("stochastic: slices of whole blocks of rows give the same codes under 
                                                   {.seed = 5, .offset = 1000 + static_cast<uint64_t>(first * cols)});
                 got.insert(got.end(), part.begin(), part.end());
             }
-            INFO(S::name);
+            INFO(std::string(S::name));
             CHECK((got == want));
         }
     });
@@ -119,7 +120,7 @@ template <class S> void check_unbiased(float amax, float v, double lower, double
     }
     const double p = (static_cast<double>(v) - lower) / (upper - lower);
     const double sigma = (upper - lower) * std::sqrt(p * (1 - p) / count);
-    INFO(S::name << " " << v << ": mean " << sum / count << ", sigma " << sigma);
+    INFO(std::string(S::name) << " " << v << ": mean " << sum / count << ", sigma " << sigma);
     CHECK(wrong == 0);
     CHECK(std::fabs(sum / count - static_cast<double>(v)) < 3 * sigma);
     CHECK(sigma > 0);

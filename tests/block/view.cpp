@@ -56,7 +56,7 @@ template <class S> status make(const view_parts<S>& p) { return quantized_view<S
 TEST_CASE("view: what is valid") {
     room m;
     for_each(all_schemes{}, [&]<class S>() {
-        INFO(S::name);
+        INFO(std::string(S::name));
         for (const scale_layout layout : {scale_layout::row_major, scale_layout::mn_major, scale_layout::tiled_128x4}) {
             auto p = m.parts<S>();
             p.layout = layout;
@@ -201,7 +201,7 @@ TEST_CASE("view: zero rows and zero columns need no memory") {
                 p.shape = shape;
                 p.layout = layout;
                 const auto v = quantized_view<S>::make(p);
-                INFO(S::name);
+                INFO(std::string(S::name));
                 CHECK(v.ok());
                 CHECK(v.value.shape() == shape);
                 CHECK(quantize(matrix_view<const float>{nullptr, shape}, v.value).ok());
@@ -321,7 +321,7 @@ TEST_CASE("view: an owning tensor starts as zeros, aligned, and moves") {
         quantized_tensor<S> t = std::move(made.value);
         static_assert(!std::is_copy_constructible_v<quantized_tensor<S>>);
         const auto v = t.view();
-        INFO(S::name);
+        INFO(std::string(S::name));
         CHECK(v.shape() == matrix_shape{130, 130});
         CHECK(reinterpret_cast<std::uintptr_t>(v.parts().codes) % 64 == 0);
         CHECK(reinterpret_cast<std::uintptr_t>(v.parts().scales) % 64 == 0);

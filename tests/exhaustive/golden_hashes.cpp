@@ -27,7 +27,7 @@ struct conversion {
 };
 
 template <class F, rounding R> void add(std::vector<conversion>& list) {
-    list.push_back({F::name, to_string(R), [](int chunk) { return test::hash_chunk<F, R>(chunk); }});
+    list.push_back({F::name, std::string(enum_name(R)), [](int chunk) { return test::hash_chunk<F, R>(chunk); }});
 }
 
 std::vector<conversion> conversions() {

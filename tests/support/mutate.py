@@ -27,7 +27,7 @@ LIMIT_S = 90
 def build(source, include, work, main_object):
     binary = work / "test"
     command = [CXX, *FLAGS, f"-I{include}", f"-I{TESTS}", f'-DNUMFMT_TEST_DATA_DIR="{TESTS / "golden"}"',
-               f'-DNUMFMT_SAMPLE_DIR="{ROOT / "examples" / "data"}"', str(TESTS / source), str(main_object), "-o", str(binary)]
+               f'-DNUMFMT_SAMPLE_DIR="{ROOT / "examples" / "data"}"', *(str(TESTS / part) for part in source.split()), str(main_object), "-o", str(binary)]
     return subprocess.run(command, capture_output=True, text=True), binary
 
 
@@ -104,7 +104,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         main_object = folder / "main.o"
-        subprocess.run([CXX, *FLAGS, f"-I{ROOT / 'include'}", "-c", str(TESTS / "support" / "doctest_main.cpp"), "-o",
+        subprocess.run([CXX, *FLAGS, f"-I{ROOT / 'include'}", f"-I{TESTS}", "-c", str(TESTS / "support" / "doctest_main.cpp"), "-o",
                         str(main_object)], check=True)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
             keys = sorted({(m["source"], m["test"]) for m in mutants})
