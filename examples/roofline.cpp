@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How fast can a model decode on a GPU at best, and what limits it? Parameters, bytes of weights and cache, the floor of a
-// decode step and of a prefill, and the arithmetic intensity of every operation, for any number format of the library.
+// How fast can a model decode on a GPU at best, and what limits it? Parameters, bytes of weights and cache, the floor
+// of a decode step and of a prefill, and the arithmetic intensity of every operation, for any number format of the
+// library.
 
 #include <algorithm>
 #include <array>
@@ -112,8 +113,8 @@ const format_choice& choose_format(const char* option, std::string_view name, bo
     for (const format_choice& c : all_choices()) {
         if (c.name != meaning) continue;
         if (for_kv && !c.kv)
-            refuse("{}: '{}' has scales that span several tokens, which a cache cannot use; known are: {}", option, name,
-                   known_formats(true));
+            refuse("{}: '{}' has scales that span several tokens, which a cache cannot use; known are: {}", option,
+                   name, known_formats(true));
         return c;
     }
     refuse("{}: '{}' is unknown; known are: {}", option, printable(name), known_formats(for_kv));
@@ -222,8 +223,8 @@ class config_reader {
         }
         if (m.head_dim == 0) {
             if (m.hidden_size % m.num_attention_heads != 0)
-                refuse("{}: missing, and hidden_size {} is not a multiple of num_attention_heads {}",
-                       where("head_dim"), m.hidden_size, m.num_attention_heads);
+                refuse("{}: missing, and hidden_size {} is not a multiple of num_attention_heads {}", where("head_dim"),
+                       m.hidden_size, m.num_attention_heads);
             m.head_dim = m.hidden_size / m.num_attention_heads;
             note("head_dim is absent: taken as hidden_size / num_attention_heads, {}", m.head_dim);
         }
@@ -300,7 +301,8 @@ class config_reader {
                 refuse("{}: got {}, wanted at least {}", where(key), s.got, s.wanted);
             case numfmt::status_code::shape_mismatch:
                 refuse("{}: got {}, wanted a divisor of num_attention_heads, {}", where(key), s.got, s.wanted);
-            default: refuse("{}: got {}, wanted at most {}", where(key), s.got, s.wanted);
+            default:
+                refuse("{}: got {}, wanted at most {}", where(key), s.got, s.wanted);
         }
     }
 
@@ -323,9 +325,10 @@ class config_reader {
     std::optional<std::int64_t> integer(std::string_view key, std::int64_t low, std::int64_t high) const {
         const json* value = find(key);
         if (value == nullptr) return std::nullopt;
-        const bool is_size = value->is_number_integer() &&
-                             (value->is_number_unsigned() ? value->get<std::uint64_t>() <= static_cast<std::uint64_t>(high)
-                                                          : value->get<std::int64_t>() <= high);
+        const bool is_size =
+            value->is_number_integer() &&
+            (value->is_number_unsigned() ? value->get<std::uint64_t>() <= static_cast<std::uint64_t>(high)
+                                         : value->get<std::int64_t>() <= high);
         // Some configs write 0 for a part that they lack.
         const bool zero_means_absent = key == "q_lora_rank";
         if (is_size && zero_means_absent && value->get<std::int64_t>() == 0) return std::nullopt;
@@ -400,18 +403,20 @@ changes, and the arithmetic intensity of every operation. Exit code 0, 2 for bad
 constexpr const char* help_footer = R"(
 What is counted:
   floor         the larger of bytes / bandwidth and operations / peak, everything overlapping. Bytes: the weights once
-                per step (of an MoE the experts that the batch touches), the cache once per sequence, and the new token's
-                entry. In the tables of operations each is a kernel of its own and also moves its inputs and outputs.
+                per step (of an MoE the experts that the batch touches), the cache once per sequence, and the entry of
+                the new token. In the tables of operations each is a kernel of its own and also moves its inputs and
+                outputs.
   experts       expected number that a batch touches per layer, E (1 - (1 - k/E)^batch): every token picks k of E
                 uniformly and independently. A skewed router touches fewer.
   weights       format of projections, MLPs and experts, scales included; embedding and LM head have --embedding; norms
                 and router are bf16
-  KV            scales that grow with the tokens are counted (mxfp8, mxfp4, nvfp4, int4, fp8_per_token: one per token, head,
-                and K or V), static ones are free (fp8, fp8_per_tensor)
+  KV            scales that grow with the tokens are counted (mxfp8, mxfp4, nvfp4, int4, fp8_per_token: one per token,
+                head, and K or V), static ones are free (fp8, fp8_per_tensor)
   knee          smallest batch (or shortest prompt) at which arithmetic takes longer than moving the bytes
   KV > weights  context from which on a step reads more cache than weights
-  --tp N        everything is per rank: heads, MLPs, experts and vocabulary are split; KV heads are copied once there are
-                more ranks than heads; MLA's latent, norms and router are on every rank. Communication is not counted.
+  --tp N        everything is per rank: heads, MLPs, experts and vocabulary are split; KV heads are copied once there
+                are more ranks than heads; MLA's latent, norms and router are on every rank. Communication is not
+                counted.
 Not counted: biases, softmax, sampling, vision towers, multi-token prediction. GB are 10^9 bytes.
 
 Examples:
@@ -434,7 +439,7 @@ void choose_device(settings& s, const std::string& name, std::optional<double> b
     if (bandwidth) check_range("--bandwidth", *bandwidth, 1e-6, 1e6);
     if (flops) check_range("--flops", *flops, 1e-6, 1e9);
     if (memory) check_range("--memory", *memory, 1e-3, 1e9);
-    if (name.empty() && (bandwidth || flops || memory)) {
+    if (name.empty() && (bandwidth || flops)) {
         if (!bandwidth || !flops) refuse("without --gpu, both --bandwidth and --flops are needed");
         s.gpu_name = "custom";
         s.gpu_source = "from the command line";
@@ -481,12 +486,8 @@ void choose_precision(settings& s, const std::string& compute) {
 }
 
 void print_list() {
-    example::text_table models({{"model", ""},
-                                {"what it is", ""},
-                                {"parameters", "10^9"},
-                                {"active", "10^9"},
-                                {"KV in bf16", "B/token"}},
-                               2);
+    example::text_table models(
+        {{"model", ""}, {"what it is", ""}, {"parameters", "10^9"}, {"active", "10^9"}, {"KV in bf16", "B/token"}}, 2);
     for (const model_config& m : roof::model_presets) {
         const auto c = roof::parameters(m);
         models.add({m.name, m.source, fmt::format("{:.2f}", c.total() / 1e9), fmt::format("{:.2f}", c.active() / 1e9),
@@ -575,10 +576,9 @@ settings parse_command_line(int argc, char** argv) {
         refuse("--tp: got {}, wanted 1 to {}", s.tp, s.model.config.num_attention_heads);
     if (!split.ok())
         refuse("--tp: got {}, wanted a divisor of the {} query heads{}", s.tp, s.model.config.num_attention_heads,
-               roof::has_mla(s.model.config)
-                   ? ""
-                   : fmt::format(" that divides the {} KV heads or is a multiple of them",
-                                 s.model.config.num_key_value_heads));
+               roof::has_mla(s.model.config) ? ""
+                                             : fmt::format(" that divides the {} KV heads or is a multiple of them",
+                                                           s.model.config.num_key_value_heads));
     return s;
 }
 
@@ -661,12 +661,13 @@ std::string describe(const model_config& m) {
         text += fmt::format(", {} heads over a latent of {} + {}", m.num_attention_heads, m.kv_lora_rank,
                             m.qk_rope_head_dim);
     else
-        text += fmt::format(", {} query and {} KV heads of {}", m.num_attention_heads, m.num_key_value_heads, m.head_dim);
+        text +=
+            fmt::format(", {} query and {} KV heads of {}", m.num_attention_heads, m.num_key_value_heads, m.head_dim);
     if (m.local_layers > 0) text += fmt::format(", {} layers with a window of {}", m.local_layers, m.sliding_window);
     if (roof::dense_layers(m) > 0) text += fmt::format(", MLP {}", m.intermediate_size);
     if (roof::has_experts(m)) {
-        text += fmt::format(", {} of {} experts of {}", m.num_experts_per_tok, m.n_routed_experts,
-                            m.moe_intermediate_size);
+        text +=
+            fmt::format(", {} of {} experts of {}", m.num_experts_per_tok, m.n_routed_experts, m.moe_intermediate_size);
         if (m.n_shared_experts > 0) text += fmt::format(" and {} shared", m.n_shared_experts);
         text += fmt::format(" in {} layers", roof::moe_layers(m));
     }
@@ -676,8 +677,7 @@ std::string describe(const model_config& m) {
 std::string describe(const settings& s) {
     std::string peaks;
     for (const arithmetic a : {arithmetic::bf16, arithmetic::fp8, arithmetic::fp4})
-        if (s.gpu.peak_of(a) > 0)
-            peaks += fmt::format(", {} {:g} TFLOP/s", roof::name_of(a), s.gpu.peak_of(a) / 1e12);
+        if (s.gpu.peak_of(a) > 0) peaks += fmt::format(", {} {:g} TFLOP/s", roof::name_of(a), s.gpu.peak_of(a) / 1e12);
     const std::string memory = s.gpu.memory > 0 ? fmt::format(", {:g} GB", s.gpu.memory / 1e9) : "";
     return fmt::format("{}: {:g} TB/s{}{} ({})", s.gpu_name, s.gpu.bandwidth / 1e12, memory, peaks, s.gpu_source);
 }
@@ -711,8 +711,8 @@ std::string operations_table(const settings& s, const operation_list& list) {
         const auto megabytes = [](double bytes) { return bytes > 0 ? significant(bytes / 1e6) : std::string("-"); };
         table.add({o.name, o.flops > 0 ? roof::name_of(o.kind) : "-", o.flops > 0 ? significant(o.flops / 1e9) : "-",
                    megabytes(o.weight_bytes), megabytes(o.kv_bytes), megabytes(o.activation_bytes),
-                   o.flops > 0 ? significant(o.intensity()) : "-",
-                   o.flops > 0 ? significant(s.gpu.ridge(o.kind)) : "-", milliseconds(t.seconds()), bound_by(t)});
+                   o.flops > 0 ? significant(o.intensity()) : "-", o.flops > 0 ? significant(s.gpu.ridge(o.kind)) : "-",
+                   milliseconds(t.seconds()), bound_by(t)});
     }
     return table.str() + fmt::format("One kernel after the other: {} ms.\n", milliseconds(sum));
 }
@@ -780,13 +780,14 @@ void print_tables(const settings& s, const results& r) {
                operations_table(s, r.chosen.operations));
     fmt::print("\nPrefill of {} tokens: at least {} ms, bound by {} (by compute from {} on)\n{}", s.prompt,
                milliseconds(r.prefill_floor.seconds()), bound_by(r.prefill_floor),
-               r.prompt_knee > 0 ? with_commas(r.prompt_knee) + " tokens" : "no length", operations_table(s, r.prefill));
+               r.prompt_knee > 0 ? with_commas(r.prompt_knee) + " tokens" : "no length",
+               operations_table(s, r.prefill));
     if (s.measured_ms) {
-        fmt::print("\nMeasured {:g} ms: {:.1f} % of the bandwidth (MBU), {:.1f} % of the arithmetic; {:.2f} times the "
-                   "floor{}\n",
-                   *s.measured_ms, 100 * *r.mbu, 100 * *r.mfu, *s.measured_ms / 1e3 / r.chosen.floor.seconds(),
-                   *s.measured_ms / 1e3 < r.chosen.floor.seconds() ? ". Below it: time, formats or peaks are not these"
-                                                                    : "");
+        fmt::print(
+            "\nMeasured {:g} ms: {:.1f} % of the bandwidth (MBU), {:.1f} % of the arithmetic; {:.2f} times the "
+            "floor{}\n",
+            *s.measured_ms, 100 * *r.mbu, 100 * *r.mfu, *s.measured_ms / 1e3 / r.chosen.floor.seconds(),
+            *s.measured_ms / 1e3 < r.chosen.floor.seconds() ? ". Below it: time, formats or peaks are not these" : "");
     }
     for (const std::string& note : s.model.notes) fmt::print("note: {}\n", note);
 }
@@ -853,21 +854,21 @@ ordered_json json_of(const settings& s, const results& r) {
                  {"context", s.context},
                  {"bytes_per_sequence", number(r.kv_bytes)}};
     out["fits"] = s.gpu.memory > 0 ? ordered_json(r.chosen.held <= s.gpu.memory) : ordered_json();
-    out["sequences_that_fit"] = s.gpu.memory > 0 ? ordered_json(std::max(r.sequences, std::int64_t{0})) : ordered_json();
+    out["sequences_that_fit"] =
+        s.gpu.memory > 0 ? ordered_json(std::max(r.sequences, std::int64_t{0})) : ordered_json();
     out["decode"] = ordered_json::array();
     for (const decode_row& d : r.decode) {
-        out["decode"].push_back(
-            {{"batch", d.batch},
-             {"experts_touched", roof::has_experts(m) ? ordered_json(d.experts) : ordered_json()},
-             {"weight_bytes", number(d.weights)},
-             {"kv_bytes", number(d.kv)},
-             {"flops", number(roof::total_flops(d.operations))},
-             {"memory_seconds", d.floor.memory},
-             {"compute_seconds", d.floor.compute},
-             {"floor_seconds", d.floor.seconds()},
-             {"bound", bound_by(d.floor)},
-             {"overtaking_context", count_or_null(d.overtaking)},
-             {"fits", s.gpu.memory > 0 ? ordered_json(d.held <= s.gpu.memory) : ordered_json()}});
+        out["decode"].push_back({{"batch", d.batch},
+                                 {"experts_touched", roof::has_experts(m) ? ordered_json(d.experts) : ordered_json()},
+                                 {"weight_bytes", number(d.weights)},
+                                 {"kv_bytes", number(d.kv)},
+                                 {"flops", number(roof::total_flops(d.operations))},
+                                 {"memory_seconds", d.floor.memory},
+                                 {"compute_seconds", d.floor.compute},
+                                 {"floor_seconds", d.floor.seconds()},
+                                 {"bound", bound_by(d.floor)},
+                                 {"overtaking_context", count_or_null(d.overtaking)},
+                                 {"fits", s.gpu.memory > 0 ? ordered_json(d.held <= s.gpu.memory) : ordered_json()}});
     }
     out["knee_batch"] = count_or_null(r.knee);
     out["knee_batch_without_cache"] = count_or_null(r.knee_without_cache);
@@ -881,9 +882,8 @@ ordered_json json_of(const settings& s, const results& r) {
                       {"knee_prompt", count_or_null(r.prompt_knee)},
                       {"operations", json_of(s, r.prefill)}};
     if (s.measured_ms)
-        out["measured"] = {{"seconds", *s.measured_ms / 1e3},
-                           {"bandwidth_utilisation", *r.mbu},
-                           {"compute_utilisation", *r.mfu}};
+        out["measured"] = {
+            {"seconds", *s.measured_ms / 1e3}, {"bandwidth_utilisation", *r.mbu}, {"compute_utilisation", *r.mfu}};
     out["notes"] = s.model.notes;
     return out;
 }
@@ -908,9 +908,8 @@ void write_csv(const settings& s, const results& r) {
             text += example::csv_line({phase, o.name, std::to_string(batch), std::to_string(tokens),
                                        roof::name_of(o.kind), csv_number(o.flops), csv_number(o.weight_bytes),
                                        csv_number(o.kv_bytes), csv_number(o.activation_bytes),
-                                       csv_number(o.intensity()), csv_number(s.gpu.ridge(o.kind)),
-                                       csv_number(t.memory), csv_number(t.compute), csv_number(t.seconds()),
-                                       bound_by(t)});
+                                       csv_number(o.intensity()), csv_number(s.gpu.ridge(o.kind)), csv_number(t.memory),
+                                       csv_number(t.compute), csv_number(t.seconds()), bound_by(t)});
         }
     };
     for (const decode_row& d : r.decode) add_step("decode", d.batch, s.context, d.operations, d.floor);
@@ -940,8 +939,8 @@ struct panel {
         return fmt::format(
             "set lmargin at screen {:.5f}; set rmargin at screen {:.5f}; set tmargin at screen {:.5f}; set bmargin at "
             "screen {:.5f}\nset logscale xy\nset xrange [{:.9g}:{:.9g}]; set yrange [{:.9g}:{:.9g}]\n",
-            area.x0 / canvas_width, area.x1 / canvas_width, 1 - area.y0 / canvas_height, 1 - area.y1 / canvas_height, x0,
-            x1, y0, y1);
+            area.x0 / canvas_width, area.x1 / canvas_width, 1 - area.y0 / canvas_height, 1 - area.y1 / canvas_height,
+            x0, x1, y0, y1);
     }
 };
 
@@ -951,24 +950,63 @@ struct labelled {
     std::string colour;
 };
 
-// Puts the labels beside their points, clear of each other and of the curves (given as pixels along them).
-std::string place(const panel& p, const std::vector<labelled>& points, const std::vector<std::array<double, 2>>& curves,
-                  const example::detail::box& legend) {
-    std::vector<std::array<double, 2>> marks;
-    std::vector<double> widths;
-    for (const labelled& l : points) {
-        marks.push_back({p.px(l.x), p.py(l.y)});
-        widths.push_back(7.6 * static_cast<double>(l.text.size()));
+// Puts the labels beside their points, clear of each other, of the other points and of the obstacles (pixels along
+// curves and text). Every label in turn takes the cheapest of many places, a few rounds over. Deterministic.
+std::string place(const panel& p, const std::vector<labelled>& points,
+                  const std::vector<std::array<double, 2>>& obstacles, const example::detail::box& legend) {
+    using example::detail::box;
+    constexpr double half = 7, height = 15;
+    std::vector<box> blocked = {legend};
+    const auto block = [&](double x, double y) { blocked.push_back({x - half, y - half, x + half, y + half}); };
+    for (const labelled& l : points) block(p.px(l.x), p.py(l.y));
+    for (const auto& o : obstacles) block(o[0], o[1]);
+
+    struct placed_label {
+        box area;
+        std::array<double, 4> leader{};  // from the point to the label
+        double distance = 0;
+    };
+    std::vector<std::optional<placed_label>> placed(points.size());
+    for (int round = 0; round < 4; ++round) {
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            const double x = p.px(points[i].x), y = p.py(points[i].y);
+            const double width = 7.6 * static_cast<double>(points[i].text.size());
+            double lowest = 1e300;
+            placed_label best;
+            for (double distance = 9; distance < 110; distance += 7) {
+                for (int direction = 0; direction < 32; ++direction) {
+                    const double angle = 2 * 3.14159265358979 * direction / 32;
+                    const double cx = x + std::cos(angle) * (distance + width / 2),
+                                 cy = y + std::sin(angle) * (distance + height / 2);
+                    placed_label l;
+                    l.area = {cx - width / 2, cy - height / 2, cx + width / 2, cy + height / 2};
+                    l.leader = {x, y, std::clamp(x, l.area.x0, l.area.x1), std::clamp(y, l.area.y0, l.area.y1)};
+                    l.distance = std::hypot(l.leader[2] - x, l.leader[3] - y);
+                    double cost = l.distance;
+                    cost += 200 * (std::max(0.0, p.area.x0 + 4 - l.area.x0) + std::max(0.0, l.area.x1 - p.area.x1 + 4) +
+                                   std::max(0.0, p.area.y0 + 4 - l.area.y0) + std::max(0.0, l.area.y1 - p.area.y1 + 4));
+                    for (const box& b : blocked) cost += 2 * l.area.overlap(b);
+                    for (std::size_t k = 0; k < points.size() && cost < lowest; ++k) {
+                        if (k == i || !placed[k]) continue;
+                        const placed_label& other = *placed[k];
+                        const box padded = {l.area.x0 - 5, l.area.y0 - 1, l.area.x1 + 5, l.area.y1 + 1};
+                        cost += 20 * padded.overlap(other.area) +
+                                6 * (example::detail::inside(l.leader, other.area) +
+                                     example::detail::inside(other.leader, l.area)) +
+                                (example::detail::segments_cross(l.leader, other.leader) ? 60 : 0);
+                    }
+                    if (cost < lowest) {
+                        lowest = cost;
+                        best = l;
+                    }
+                }
+            }
+            placed[i] = best;
+        }
     }
-    // A curve is a row of marks whose labels have no width.
-    for (const auto& c : curves) {
-        marks.push_back(c);
-        widths.push_back(0);
-    }
-    const auto placed = example::detail::place_labels(marks, widths, 15, p.area, legend);
     std::string s;
     for (std::size_t i = 0; i < points.size(); ++i) {
-        const auto& l = placed[i];
+        const placed_label& l = *placed[i];
         if (l.distance > 12)
             s += "set arrow from " + p.at(l.leader[0], l.leader[1]) + " to " + p.at(l.leader[2], l.leader[3]) +
                  " nohead linecolor rgb '#999999' linewidth 1 back\n";
@@ -1049,12 +1087,13 @@ std::string roofline_panel(const settings& s, const results& r, double width, do
                              is_used ? 2 : 1, is_used ? "#444444" : "#999999", is_used ? 1 : 2));
         add_line(pixels, p, peak / bandwidth, peak / 1e12, p.x1, peak / 1e12);
         const std::string text = fmt::format(
-            "{}{:g} TFLOP/s", s.gpu_name == "custom" ? "" : fmt::format("{}: ", roof::name_of(static_cast<arithmetic>(a))),
-            peak / 1e12);
+            "{}{:g} TFLOP/s",
+            s.gpu_name == "custom" ? "" : fmt::format("{}: ", roof::name_of(static_cast<arithmetic>(a))), peak / 1e12);
         const double y = p.py(peak / 1e12) - 11;
         out += fmt::format("set label '{}' at {} right textcolor rgb '{}'\n", text, p.at(p.area.x1 - 8, y),
                            is_used ? "#444444" : "#888888");
-        for (double x = 8; x < 8 + 7.6 * static_cast<double>(text.size()); x += 12) pixels.push_back({p.area.x1 - x, y});
+        for (double x = 8; x < 8 + 7.6 * static_cast<double>(text.size()); x += 12)
+            pixels.push_back({p.area.x1 - x, y});
     }
 
     std::vector<labelled> points;
@@ -1067,18 +1106,20 @@ std::string roofline_panel(const settings& s, const results& r, double width, do
             out += fmt::format("{:.9g} {:.9g}\n", o.intensity(), attainable(o));
         }
         out += "END_OF_DATA\n";
-        add_plot(fmt::format("$points_{} using 1:2 with points pointtype {} pointsize 1.1 linecolor rgb '{}' title '{}'",
-                             f.name, f.shape, f.colour,
-                             is_decode ? fmt::format("decode, batch {}, context {}", s.batch, s.context)
-                                       : fmt::format("prefill, {} tokens", s.prompt)));
+        add_plot(
+            fmt::format("$points_{} using 1:2 with points pointtype {} pointsize 1.1 linecolor rgb '{}' title '{}'",
+                        f.name, f.shape, f.colour,
+                        is_decode ? fmt::format("decode, batch {}, context {}", s.batch, s.context)
+                                  : fmt::format("prefill, {} tokens", s.prompt)));
     }
     if (s.measured_ms) {
         const double flops = roof::total_flops(r.chosen.operations), seconds = *s.measured_ms / 1e3;
         const double x = flops / roof::required_bytes(r.chosen.operations), y = flops / seconds / 1e12;
         out += fmt::format("$measured << END_OF_DATA\n{:.9g} {:.9g}\nEND_OF_DATA\n", x, y);
-        add_plot(fmt::format("$measured using 1:2 with points pointtype 3 pointsize 1.6 linewidth 2 linecolor rgb '{}' title "
-                             "'measured step, {:.0f} % of the bandwidth'",
-                             measured_colour, 100 * *r.mbu));
+        add_plot(fmt::format(
+            "$measured using 1:2 with points pointtype 3 pointsize 1.6 linewidth 2 linecolor rgb '{}' title "
+            "'measured step, {:.0f} % of the bandwidth'",
+            measured_colour, 100 * *r.mbu));
     }
     // The bandwidth, written along the slope where that is emptiest.
     const double angle = std::atan2(p.py(1) - p.py(2), p.px(2) - p.px(1));
@@ -1087,14 +1128,16 @@ std::string roofline_panel(const settings& s, const results& r, double width, do
     for (double x = p.x0 * 2.5; x < corner / 2.5; x *= 1.1) {
         const std::array<double, 2> here = {p.px(x), p.py(bandwidth * x / 1e12)};
         double nearest = 1e9;
-        for (const labelled& l : points) nearest = std::min(nearest, std::hypot(p.px(l.x) - here[0], p.py(l.y) - here[1]));
+        for (const labelled& l : points)
+            nearest = std::min(nearest, std::hypot(p.px(l.x) - here[0], p.py(l.y) - here[1]));
         if (nearest > best_distance) {
             best_distance = nearest;
             best = here;
         }
     }
-    out += fmt::format("set label '{:g} TB/s' at {} center rotate by {:.1f} textcolor rgb '#444444'\n", bandwidth / 1e12,
-                       p.at(best[0] - 12 * std::sin(angle), best[1] - 12 * std::cos(angle)), angle * 180 / 3.14159265358979);
+    out += fmt::format("set label '{:g} TB/s' at {} center rotate by {:.1f} textcolor rgb '#444444'\n",
+                       bandwidth / 1e12, p.at(best[0] - 12 * std::sin(angle), best[1] - 12 * std::cos(angle)),
+                       angle * 180 / 3.14159265358979);
     for (double t = -36; t <= 36; t += 12)
         pixels.push_back({best[0] - 12 * std::sin(angle) + t * std::cos(angle),
                           best[1] - 12 * std::cos(angle) - t * std::sin(angle)});
@@ -1140,7 +1183,8 @@ std::string batch_panel(const settings& s, const results& r, double width, doubl
         "plot $steps using 1:2 with lines linewidth 5 linecolor rgb '#b8d4e8' title 'floor, context {0}', "
         "$steps using 1:3 with lines linewidth 2 linecolor rgb '{1}' title 'moving weights and cache', "
         "$steps using 1:4 with lines linewidth 2 linecolor rgb '{2}' title 'computing', "
-        "$steps using 1:5 with lines linewidth 2 dashtype 2 linecolor rgb '#888888' title 'floor if the cache were not read'",
+        "$steps using 1:5 with lines linewidth 2 dashtype 2 linecolor rgb '#888888' title 'floor if the cache were not "
+        "read'",
         s.context, decode_colour, compute_colour);
     struct knee {
         std::int64_t batch;
@@ -1154,18 +1198,21 @@ std::string batch_panel(const settings& s, const results& r, double width, doubl
         const double x = static_cast<double>(k.batch);
         out += "set arrow from " + p.at(p.px(x), p.area.y1) + " to " + p.at(p.px(x), p.py(y)) +
                " nohead dashtype 3 linecolor rgb '#555555' linewidth 1.5\n";
-        const bool right = p.px(x) < p.area.x1 - 100;
+        // Of two knees the one without the cache comes first: its label goes to the left.
+        const bool right = p.px(x) < p.area.x1 - 85 && (r.knee == 0 || k.context > 0);
         out += fmt::format("set label 'batch {}' at {} {} front textcolor rgb '#333333'\n", k.batch,
-                           p.at(p.px(x) + (right ? 6 : -6), p.area.y1 - (index == 1 ? 36 : 14)), right ? "left" : "right");
+                           p.at(p.px(x) + (right ? 6 : -6), p.area.y1 - 14), right ? "left" : "right");
         out += fmt::format("$knee{} << END_OF_DATA\n{:.9g} {:.9g}\nEND_OF_DATA\n", index, x, y);
-        plot += fmt::format(", $knee{} using 1:2 with points pointtype 6 pointsize 1.4 linewidth 2 linecolor rgb '#333333' notitle",
-                            index);
+        plot += fmt::format(
+            ", $knee{} using 1:2 with points pointtype 6 pointsize 1.4 linewidth 2 linecolor rgb '#333333' notitle",
+            index);
     }
     if (s.measured_ms) {
         out += fmt::format("$measured_step << END_OF_DATA\n{} {:.9g}\nEND_OF_DATA\n", s.batch, *s.measured_ms);
-        plot += fmt::format(", $measured_step using 1:2 with points pointtype 3 pointsize 1.6 linewidth 2 linecolor rgb '{}' title "
-                            "'measured'",
-                            measured_colour);
+        plot += fmt::format(
+            ", $measured_step using 1:2 with points pointtype 3 pointsize 1.6 linewidth 2 linecolor rgb '{}' title "
+            "'measured'",
+            measured_colour);
     }
     return out + plot + "\n";
 }
@@ -1179,7 +1226,8 @@ std::string picture(const settings& s, const results& r) {
         out += fmt::format("set terminal pngcairo noenhanced size {},{} font 'sans,10'\n", width, height);
     else
         out += fmt::format(
-            "set terminal svg noenhanced size {},{} font 'DejaVu Sans,sans-serif,12.5' background 'white'\n", width, height);
+            "set terminal svg noenhanced size {},{} font 'DejaVu Sans,sans-serif,12.5' background 'white'\n", width,
+            height);
     // An absolute path: gnuplot would run a name that begins with '|'.
     out += "set output " + gnuplot_string(std::filesystem::absolute(path).string()) + "\n";
     out += "set multiplot\n";
@@ -1194,8 +1242,7 @@ std::string picture(const settings& s, const results& r) {
     out += "set label " + gnuplot_string(fmt::format("Floor of a decode step: {}", knee_text(r.knee))) + " at " +
            canvas.at(840, 80) + " left\n";
     out += "set format x '%g'; set format y '%g'; set tics scale 0.6\n";
-    out +=
-        "set grid xtics ytics linetype 1 linecolor rgb '#e0e0e0' linewidth 1\nset border linecolor rgb '#888888'\n";
+    out += "set grid xtics ytics linetype 1 linecolor rgb '#e0e0e0' linewidth 1\nset border linecolor rgb '#888888'\n";
     out += roofline_panel(s, r, width, height) + batch_panel(s, r, width, height);
     return out + "unset multiplot\nunset output\n";
 }
@@ -1213,7 +1260,8 @@ void draw(const settings& s, const results& r) {
     std::signal(SIGPIPE, previous);
     if (!written || status != 0) throw std::runtime_error("--plot: gnuplot failed");
 #endif
-    if (std::filesystem::file_size(s.plot, code) == 0 || code) throw std::runtime_error("--plot: gnuplot wrote no file");
+    if (std::filesystem::file_size(s.plot, code) == 0 || code)
+        throw std::runtime_error("--plot: gnuplot wrote no file");
 }
 
 void check_outputs(const settings& s) {

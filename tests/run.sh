@@ -9,8 +9,8 @@ usage() {
     cat <<'END'
 usage: bash tests/run.sh [--label L] [--sanitize] [--all-compilers]
 
-  --label L        only tests with this label: unit, includes, headers, compile_fail, consumer, cuda-compile, examples,
-                   bench-compile, cli, harness
+  --label L        only tests with this label: unit, exhaustive, oracle, includes, headers, compile_fail, consumer,
+                   cuda-compile, examples, bench-compile, cli, harness
   --sanitize       also run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
   --all-compilers  also run the unit tests of core and block with clang 14 and clang 19 (the default where CI=true)
   --help           this text
@@ -80,7 +80,7 @@ run_tests() {
     results+=("$result")
 }
 
-run_tests dev dev
+run_tests dev dev ${NUMFMT_ORACLE_PYTHON:+"-DNUMFMT_ORACLE_PYTHON=$NUMFMT_ORACLE_PYTHON"}
 [ $sanitize = no ] || run_tests asan asan
 for version in ${clang_versions[@]+"${clang_versions[@]}"}; do
     if have_command "clang++-$version"; then

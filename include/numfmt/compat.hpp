@@ -26,8 +26,8 @@ inline constexpr encode_options cuda_nosat{.overflow = overflow::to_nonfinite};
 inline constexpr encode_options ml_dtypes{.overflow = overflow::to_nonfinite, .nan = nan_mode::keep_sign};
 /// PyTorch's fp8 casts before 2026 (up to 2.11): nothing saturates, NaN is 7F or FF.
 inline constexpr encode_options torch_before_2026{.overflow = overflow::to_nonfinite, .nan = nan_mode::canonical_signed};
-/// PyTorch's E4M3 casts since pytorch #177870 and #178817 (2026): finite values saturate, Inf becomes NaN.
-inline constexpr encode_options torch_since_2026_e4m3{.overflow = overflow::saturate_finite, .nan = nan_mode::canonical_signed};
+/// PyTorch's E4M3 casts since pytorch #177870 and #178817 (2026): everything saturates, Inf included (as run: 2.15.0).
+inline constexpr encode_options torch_since_2026_e4m3{.overflow = overflow::saturate, .nan = nan_mode::canonical_signed};
 /// PyTorch's E5M2 casts did not change in 2026.
 inline constexpr encode_options torch_since_2026_e5m2 = torch_before_2026;
 

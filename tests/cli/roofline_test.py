@@ -20,8 +20,9 @@ LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "n
          "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "tie_word_embeddings": False}
 DEEPSEEK = {"model_type": "deepseek_v3", "hidden_size": 7168, "num_hidden_layers": 61, "num_attention_heads": 128,
             "num_key_value_heads": 128, "intermediate_size": 18432, "vocab_size": 129280, "tie_word_embeddings": False,
-            "kv_lora_rank": 512, "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
-            "n_routed_experts": 256, "num_experts_per_tok": 8, "n_shared_experts": 1, "moe_intermediate_size": 2048,
+            "kv_lora_rank": 512, "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+            "v_head_dim": 128, "n_routed_experts": 256, "num_experts_per_tok": 8, "n_shared_experts": 1,
+            "moe_intermediate_size": 2048,
             "first_k_dense_replace": 3, "moe_layer_freq": 1}
 MIXTRAL = {"model_type": "mixtral", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
            "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "num_local_experts": 8,
@@ -96,7 +97,8 @@ class RooflineTest(unittest.TestCase):
     def test_published_parameters(self):
         # "8.03B", "70.6B", "671B / 37B" as the authors round; Gemma's 27B without its vision tower.
         for model, total, active, tolerance in (("8b-gqa", 8.03e9, 7.50e9, 1e-3), ("70b-gqa", 70.55e9, 69.5e9, 1e-3),
-                                                ("671b-moe", 671e9, 37e9, 0.011), ("sliding-window", 27.0e9, 27.0e9, 1e-3)):
+                                                ("671b-moe", 671e9, 37e9, 0.011),
+                                                ("sliding-window", 27.0e9, 27.0e9, 1e-3)):
             r = self.result("--model", model)["parameters"]
             self.assertLess(abs(r["total"] / total - 1), tolerance, model)
             self.assertLess(abs(r["active"] / active - 1), tolerance, model)
@@ -112,7 +114,8 @@ class RooflineTest(unittest.TestCase):
         vectors = 2 * 32 * 8
         for kv, vector in (("bf16", 256), ("fp16", 256), ("fp8", 128), ("fp8_per_tensor", 128), ("fp8_per_token", 132),
                            ("mxfp8", 132), ("mxfp4", 68), ("nvfp4", 72), ("int4", 67), ("int4_g32", 74)):
-            self.assertEqual(self.result("--model", "8b-gqa", "--kv", kv)["kv"]["bytes_per_token"], vectors * vector, kv)
+            r = self.result("--model", "8b-gqa", "--kv", kv)
+            self.assertEqual(r["kv"]["bytes_per_token"], vectors * vector, kv)
         self.assertEqual(self.result("--model", "671b-moe")["kv"]["bytes_per_token"], 70272)
 
     def test_tensor_parallel(self):
@@ -125,9 +128,10 @@ class RooflineTest(unittest.TestCase):
         self.assertIn("measured", measured["source"])
         self.assertEqual(measured["bandwidth_bytes_per_second"], 4.70e12)
         self.assertEqual(measured["peak_flops"]["bf16"], 860e12)
-        self.assertEqual(self.result("--model", "8b-gqa", "--gpu", "b200", "--weights", "nvfp4")["weights"]["arithmetic"], "fp4")
-        self.assertEqual(self.result("--model", "8b-gqa", "--gpu", "h200", "--weights", "nvfp4")["weights"]["arithmetic"], "bf16")
-        self.assertEqual(self.result("--model", "8b-gqa", "--weights", "mxfp4", "--compute", "fp8")["weights"]["arithmetic"], "fp8")
+        for arguments, arithmetic in ((("--gpu", "b200", "--weights", "nvfp4"), "fp4"),
+                                      (("--gpu", "h200", "--weights", "nvfp4"), "bf16"),
+                                      (("--gpu", "h200", "--weights", "nvfp4", "--compute", "fp8"), "fp8")):
+            self.assertEqual(self.result("--model", "8b-gqa", *arguments)["weights"]["arithmetic"], arithmetic)
         r = self.result("--model", "8b-gqa", "--bandwidth", 1, "--flops", 100)
         self.assertEqual(r["gpu"]["bandwidth_bytes_per_second"], 1e12)
         self.assertIsNone(r["fits"])
@@ -182,10 +186,11 @@ class RooflineTest(unittest.TestCase):
 
     def test_bad_config_values(self):
         bad_values = ((-1, "-1"), (0, "0"), (1.5, "1.5"), ("4096", '"4096"'), (True, "true"), ([1], "a list of 1"),
-                      ({}, "an object"), (2 ** 63, str(2 ** 63)), (2 ** 64 - 1, str(2 ** 64 - 1)), (-2 ** 63, str(-2 ** 63)))
-        for key in ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "intermediate_size",
-                    "vocab_size", "kv_lora_rank", "qk_nope_head_dim", "n_routed_experts", "num_experts_per_tok",
-                    "moe_intermediate_size"):
+                      ({}, "an object"), (2 ** 63, str(2 ** 63)), (2 ** 64 - 1, str(2 ** 64 - 1)),
+                      (-2 ** 63, str(-2 ** 63)))
+        for key in ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+                    "intermediate_size", "vocab_size", "kv_lora_rank", "qk_nope_head_dim", "n_routed_experts",
+                    "num_experts_per_tok", "moe_intermediate_size"):
             for value, shown in bad_values:
                 self.refused("--config", self.config({**DEEPSEEK, key: value}),
                              says=(f"config.json': {key}: got {shown}, wanted an integer from 1 to ",))
@@ -209,7 +214,8 @@ class RooflineTest(unittest.TestCase):
     def test_config_sizes_that_do_not_go_together(self):
         def refused(base, changes, *says):
             self.refused("--config", self.config({**base, **changes}), says=says)
-        refused(LLAMA, {"num_key_value_heads": 5}, "num_key_value_heads: got 5, wanted a divisor of num_attention_heads, 32")
+        refused(LLAMA, {"num_key_value_heads": 5},
+                "num_key_value_heads: got 5, wanted a divisor of num_attention_heads, 32")
         refused(LLAMA, {"num_attention_heads": 33}, "head_dim: missing", "4096", "33")
         refused(DEEPSEEK, {"num_experts_per_tok": 257}, "num_experts_per_tok: got 257, wanted at most 256")
         refused(DEEPSEEK, {"first_k_dense_replace": 62}, "first_k_dense_replace: got 62, wanted at most 61")
@@ -224,7 +230,8 @@ class RooflineTest(unittest.TestCase):
 
     def test_config_files_that_are_not(self):
         for text, says in (("", "not JSON"), ("{", "not JSON"), ("[" * 100000, "not JSON"), ("[]", "wanted an object"),
-                           ("7", "got 7, wanted an object"), ("\x00\xff", "not JSON"), ('{"text_config": 3}', "text_config: got 3")):
+                           ("7", "got 7, wanted an object"), ("\x00\xff", "not JSON"),
+                           ('{"text_config": 3}', "text_config: got 3")):
             self.refused("--config", self.config(text), says=(says,))
         self.refused("--config", self.config("[" * 200000 + "]" * 200000), says=("wanted an object",))
         self.refused("--config", self.path / "absent.json", says=("cannot read", "absent.json"))
@@ -258,7 +265,8 @@ class RooflineTest(unittest.TestCase):
 
     def test_extreme_sizes_give_numbers(self):
         huge = {"hidden_size": 2 ** 20, "num_hidden_layers": 2 ** 14, "num_attention_heads": 2 ** 14,
-                "num_key_value_heads": 2 ** 14, "head_dim": 2 ** 14, "intermediate_size": 2 ** 24, "vocab_size": 2 ** 26}
+                "num_key_value_heads": 2 ** 14, "head_dim": 2 ** 14, "intermediate_size": 2 ** 24,
+                "vocab_size": 2 ** 26}
         tiny = {key: 1 for key in huge}
         for config in (huge, tiny):
             r = self.result("--config", self.config(config), "--batch", 2 ** 20, "--context", 2 ** 30)
@@ -287,7 +295,8 @@ class RooflineTest(unittest.TestCase):
     def test_csv(self):
         file = self.path / "out.csv"
         r = self.result("--model", "8b-gqa", "--batch", 4, "--csv", file)
-        rows = list(csv.DictReader(file.open()))
+        with file.open(newline="") as text:
+            rows = list(csv.DictReader(text))
         steps = [row for row in rows if row["phase"] == "decode" and row["item"] == "step"]
         self.assertEqual([float(row["floor_seconds"]) for row in steps], [d["floor_seconds"] for d in r["decode"]])
         operations = {row["item"]: row for row in rows if row["phase"] == "decode" and row["item"] != "step"}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a decoder-only transformer must move and compute per step, and the time below which no implementation can go: the
-// roofline model (Williams, Waterman, Patterson, CACM 52(4), 2009) for weights and a KV cache in low-precision formats.
+// What a decoder-only transformer must move and compute per step, and the time below which no implementation can go:
+// the roofline model (Williams, Waterman, Patterson, CACM 52(4), 2009) for weights and a KV cache in low-precision
+// formats.
 #pragma once
 
 #include <array>
@@ -8,18 +9,19 @@
 #include "../block/scheme.hpp"
 #include "../core/status.hpp"
 
-/// Conventions of this header. Bytes, FLOPs (a multiply-add is 2), seconds and bytes/s as double: counts are exact up to
-/// 2^53, and no product of admitted sizes overflows. Everything is per rank of a tensor-parallel group of `tp` ranks;
-/// tp = 1 is the whole model. Weights are read once per step whatever the batch; the cache is read once per sequence.
-/// Assumed: gated MLPs (three matrices), no biases, RMSNorm. Not counted: communication between ranks, positional
-/// encodings, softmax, sampling, optional heads (multi-token prediction, vision).
+/// Conventions of this header. Bytes, FLOPs (a multiply-add is 2), seconds and bytes/s as double: counts are exact up
+/// to 2^53, and no product of admitted sizes overflows. Everything is per rank of a tensor-parallel group of `tp`
+/// ranks; tp = 1 is the whole model. Weights are read once per step whatever the batch; the cache is read once per
+/// sequence. Assumed: gated MLPs (three matrices), no biases, RMSNorm. Not counted: communication between ranks,
+/// positional encodings, softmax, sampling, optional heads (multi-token prediction, vision).
 namespace numfmt::accuracy::roofline {
 
 // --- the model ------------------------------------------------------------------------------------------------------
 
-/// A model's sizes, under the names that Hugging Face's config.json files use. 0 where an architecture has no such part.
-/// Multi-head, grouped-query and multi-query attention: num_key_value_heads and head_dim. Multi-head latent attention
-/// (MLA, DeepSeek-V2, arXiv:2405.04434, section 2.1): kv_lora_rank > 0. Mixture of experts: n_routed_experts > 0.
+/// A model's sizes, under the names that Hugging Face's config.json files use. 0 where an architecture has no such
+/// part. Multi-head, grouped-query and multi-query attention: num_key_value_heads and head_dim. Multi-head latent
+/// attention (MLA, DeepSeek-V2, arXiv:2405.04434, section 2.1): kv_lora_rank > 0. Mixture of experts:
+/// n_routed_experts > 0.
 struct model_config {
     const char* name = "";
     const char* source = "";
@@ -89,9 +91,9 @@ constexpr int64_t moe_layers(const model_config& m) noexcept {
 constexpr int64_t dense_layers(const model_config& m) noexcept { return m.num_hidden_layers - moe_layers(m); }
 constexpr int64_t global_layers(const model_config& m) noexcept { return m.num_hidden_layers - m.local_layers; }
 
-/// Whether the functions below accept the model. Errors name the key: out_of_range (a size outside config_fields' range,
-/// `wanted` the nearest admitted value), too_small (a part that the architecture needs is missing, or smaller than
-/// another key demands) and shape_mismatch (heads that the KV heads do not divide).
+/// Whether the functions below accept the model. Errors name the key: out_of_range (a size outside config_fields'
+/// range, `wanted` the nearest admitted value), too_small (a part that the architecture needs is missing, or smaller
+/// than another key demands) and shape_mismatch (heads that the KV heads do not divide).
 constexpr status check(const model_config& m) noexcept {
     for (const config_field& f : config_fields) {
         const int64_t value = m.*f.member;
@@ -200,10 +202,14 @@ enum class arithmetic : uint8_t { fp32, bf16, fp8, fp4 };
 inline constexpr int arithmetic_count = 4;
 constexpr const char* name_of(arithmetic a) noexcept {
     switch (a) {
-        case arithmetic::fp32: return "fp32";
-        case arithmetic::bf16: return "bf16";
-        case arithmetic::fp8: return "fp8";
-        case arithmetic::fp4: return "fp4";
+        case arithmetic::fp32:
+            return "fp32";
+        case arithmetic::bf16:
+            return "bf16";
+        case arithmetic::fp8:
+            return "fp8";
+        case arithmetic::fp4:
+            return "fp4";
     }
     return "unknown";
 }
@@ -268,7 +274,7 @@ template <scheme S> inline constexpr bool suits_kv = S::block.rows == 1 || S::bl
 /// A scheme as the cache's format, rows being vectors. A scale for the whole tensor is static: it costs nothing per
 /// token. One per row is a scale per token, head, and K or V.
 template <scheme S>
-    requires suits_kv<S>
+requires suits_kv<S>
 constexpr kv_format kv_format_of() noexcept {
     using traits = scheme_traits<S>;
     if (S::block.rows == whole) return {traits::element_bits, 0, 0};
@@ -287,14 +293,14 @@ struct precision {
 
 // --- parameters -----------------------------------------------------------------------------------------------------
 
-/// Parameters by where they are used. `qkv` has all projections ahead of attention, of MLA also the up-projection of the
-/// latent (kv_b).
+/// Parameters by where they are used. `qkv` has all projections ahead of attention, of MLA also the up-projection of
+/// the latent (kv_b).
 struct parameter_counts {
     double embedding = 0;
     double lm_head = 0;  ///< 0 when it is the embedding table
     double qkv = 0;
     double output = 0;
-    double mlp = 0;      ///< dense layers and shared experts
+    double mlp = 0;  ///< dense layers and shared experts
     double router = 0;
     double experts = 0;  ///< all routed ones
     double norms = 0;
@@ -368,7 +374,8 @@ constexpr double weight_bytes(const parameter_counts& c, const weight_bits& bits
 
 /// Experts of one layer that at least one of `tokens` tokens uses, on average: E (1 - (1 - k/E)^tokens). Assumes that
 /// every token picks k different experts of E uniformly and independently of the other tokens; a skewed router touches
-/// fewer. 0 <= k <= E, tokens >= 0. By linearity of expectation: an expert is missed by a token with probability 1 - k/E.
+/// fewer. 0 <= k <= E, tokens >= 0. By linearity of expectation: an expert is missed by a token with probability 1 -
+/// k/E.
 constexpr double expected_experts(int64_t experts, int64_t per_token, int64_t tokens) noexcept {
     if (experts <= 0 || tokens <= 0) return 0.0;
     const double all = static_cast<double>(experts);
@@ -453,7 +460,8 @@ constexpr operation_list operations(const model_config& m, const precision& p, i
     const double linear = p.weights.linear / 8, embedding = p.weights.embedding / 8, other = p.weights.other / 8;
     const double pairs = real(global_layers(m)) * s.global_pairs + real(m.local_layers) * s.local_pairs;
 
-    // Per token and layer: elements that the projections hand on, that attention reads and writes, and its work per pair.
+    // Per token and layer: elements that the projections hand on, that attention reads and writes, and its work per
+    // pair.
     double qkv_elements = h, attention_elements = 0, pair_flops = 0, prefill_kv = 0, output_elements = 0;
     if (has_mla(m)) {
         const double rope = real(m.qk_rope_head_dim), nope = real(m.qk_nope_head_dim), v = real(m.v_head_dim);
@@ -465,7 +473,8 @@ constexpr operation_list operations(const model_config& m, const precision& p, i
             attention_elements = heads * (nope + rope) + heads * v;
             pair_flops = 2 * heads * (nope + rope + v);
             prefill_kv = (heads * (nope + v) + rope) * act;
-        } else {  // kv_b is applied to queries and results instead (section 2.1.2 of the paper): attention over the latent
+        } else {  // kv_b is applied to queries and results instead (section 2.1.2 of the paper): attention over the
+                  // latent
             qkv_elements += heads * (latent + rope) + heads * latent + heads * v;
             attention_elements = heads * (latent + rope) + heads * latent;
             pair_flops = 2 * heads * (2 * latent + rope);
@@ -485,19 +494,22 @@ constexpr operation_list operations(const model_config& m, const precision& p, i
     operation_list list{};
     // A tied table is read as LM head already. Rows looked up twice are in the cache: no more than the table.
     const double rows = m.tie_word_embeddings ? 0.0 : tokens / ranks;
-    list[0] = {"embedding", p.embedding, 0, (rows * h < c.embedding ? rows * h : c.embedding) * embedding, 0,
-               tokens * h * act};
-    list[1] = {"qkv", p.linear, 2 * tokens * c.qkv, c.qkv * linear, tokens * kv_bytes_per_token(m, p.kv, tp),
+    list[0] = {"embedding", p.embedding,     0, (rows * h < c.embedding ? rows * h : c.embedding) * embedding,
+               0,           tokens * h * act};
+    list[1] = {"qkv",
+               p.linear,
+               2 * tokens * c.qkv,
+               c.qkv * linear,
+               tokens * kv_bytes_per_token(m, p.kv, tp),
                tokens * layers * qkv_elements * act};
-    list[2] = {"attention", p.attention, pair_flops * pairs, 0, s.kv_read,
-               tokens * layers * (attention_elements * act + prefill_kv)};
-    list[3] = {"output", p.linear, 2 * tokens * c.output, c.output * linear, 0,
-               tokens * layers * (output_elements + h) * act};
+    list[2] = {"attention", p.attention, pair_flops * pairs,
+               0,           s.kv_read,   tokens * layers * (attention_elements * act + prefill_kv)};
+    list[3] = {"output",          p.linear, 2 * tokens * c.output,
+               c.output * linear, 0,        tokens * layers * (output_elements + h) * act};
     const double inner = real(dense_layers(m)) * real(m.intermediate_size) / ranks +
                          real(moe_layers(m)) * real(m.n_shared_experts * m.moe_intermediate_size) / ranks;
     const double mlp_layers = real(m.n_shared_experts > 0 ? m.num_hidden_layers : dense_layers(m));
-    list[4] = {"mlp", p.linear, 2 * tokens * c.mlp, c.mlp * linear, 0,
-               tokens * (2 * mlp_layers * h + 2 * inner) * act};
+    list[4] = {"mlp", p.linear, 2 * tokens * c.mlp, c.mlp * linear, 0, tokens * (2 * mlp_layers * h + 2 * inner) * act};
     list[5] = {"experts", p.linear, 0, 0, 0, 0};
     if (has_experts(m)) {
         const double moe = real(moe_layers(m));
@@ -507,10 +519,14 @@ constexpr operation_list operations(const model_config& m, const precision& p, i
         list[5].activation_bytes =
             tokens * moe * (2 * h + 2 * real(m.num_experts_per_tok * m.moe_intermediate_size) / ranks) * act;
     }
-    list[6] = {"lm_head", p.embedding, 2 * s.sequences * c.head_used, c.head_used * embedding, 0,
+    list[6] = {"lm_head",
+               p.embedding,
+               2 * s.sequences * c.head_used,
+               c.head_used * embedding,
+               0,
                s.sequences * (h + real(m.vocab_size) / ranks) * act};
-    list[7] = {"norms", arithmetic::fp32, 4 * tokens * norm_elements, c.norms * other, 0,
-               2 * tokens * norm_elements * act};
+    list[7] = {
+        "norms", arithmetic::fp32, 4 * tokens * norm_elements, c.norms * other, 0, 2 * tokens * norm_elements * act};
     return list;
 }
 
@@ -552,9 +568,10 @@ constexpr operation_list decode_operations(const model_config& m, const precisio
                                b * kv_bytes(m, p.kv, context, tp), false});
 }
 
-/// The prefill of `sequences` prompts of `prompt` tokens each in one go, causal: a token attends to itself and those before
-/// it, P (P + 1) / 2 pairs per layer (less in local ones). The LM head sees the last token only. K and V are made, written
-/// to the cache, and read back by attention once (counted as activations: short prompts never leave the chip).
+/// The prefill of `sequences` prompts of `prompt` tokens each in one go, causal: a token attends to itself and those
+/// before it, P (P + 1) / 2 pairs per layer (less in local ones). The LM head sees the last token only. K and V are
+/// made, written to the cache, and read back by attention once (counted as activations: short prompts never leave the
+/// chip).
 constexpr operation_list prefill_operations(const model_config& m, const precision& p, int64_t prompt,
                                             int64_t sequences = 1, int64_t tp = 1) noexcept {
     const double n = static_cast<double>(sequences);
@@ -605,13 +622,13 @@ constexpr time_floor prefill_floor(const model_config& m, const precision& p, co
 
 inline constexpr int64_t knee_limit = int64_t{1} << 24;
 
-/// The smallest batch whose decode step is bound by arithmetic, or 0 when none up to knee_limit is: the cache is read per
-/// sequence, so a long context keeps every batch bound by memory. (Bytes grow at most linearly in the batch, operations
-/// linearly: past the knee it stays so.)
+/// The smallest batch whose decode step is bound by arithmetic, or 0 when none up to knee_limit is: the cache is read
+/// per sequence, so a long context keeps every batch bound by memory. (Bytes grow at most linearly in the batch,
+/// operations linearly: past the knee it stays so.)
 constexpr int64_t knee_batch(const model_config& m, const precision& p, const device& d, int64_t context,
                              int64_t tp = 1) noexcept {
-    return detail::first_true(
-        knee_limit, [&](int64_t batch) { return decode_floor(m, p, d, batch, context, tp).compute_bound(); });
+    return detail::first_true(knee_limit,
+                              [&](int64_t batch) { return decode_floor(m, p, d, batch, context, tp).compute_bound(); });
 }
 
 /// The shortest prompt (one sequence) whose prefill is bound by arithmetic, or 0 when none up to knee_limit is.
@@ -639,8 +656,8 @@ constexpr int64_t overtaking_context(const model_config& m, const precision& p, 
     return whole_tokens + (static_cast<double>(whole_tokens) < context ? 1 : 0);
 }
 
-/// Model bandwidth utilisation: bytes that must move over what the device could have moved in the measured time. Above 1
-/// the time or the bandwidth is wrong. (Databricks, "LLM Inference Performance Engineering: Best Practices", 2023.)
+/// Model bandwidth utilisation: bytes that must move over what the device could have moved in the measured time. Above
+/// 1 the time or the bandwidth is wrong. (Databricks, "LLM Inference Performance Engineering: Best Practices", 2023.)
 constexpr double bandwidth_utilisation(double bytes, double seconds, const device& d) noexcept {
     return bytes / (seconds * d.bandwidth);
 }

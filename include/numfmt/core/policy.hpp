@@ -24,7 +24,7 @@ enum class overflow : uint8_t {
     saturate,      ///< +-max, for finite values and for Inf
     to_nonfinite,  ///< Inf where the format has one, else NaN, else (fp6, fp4) +-max; a directed rounding (toward_zero,
                    ///< down) of a finite value never gives Inf or NaN
-    saturate_finite,  ///< finite values saturate, Inf goes as in to_nonfinite (PyTorch's E4M3 casts since 2026)
+    saturate_finite,  ///< finite values saturate, Inf goes as in to_nonfinite (the text of arXiv:2209.05433)
 };
 
 /// What becomes of NaN.
