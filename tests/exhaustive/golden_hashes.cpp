@@ -2,12 +2,10 @@
 // Hashes of every format and rounding over all 2^32 floats, 2^24 inputs a hash, kept in tests/golden/exhaustive. Other
 // backends are held against the same files.
 // usage: golden_hashes --check|--check-all|--write FOLDER     (--check: 12 of the 256 ranges)
-#include <numfmt/core/std.hpp>
-
+#include <algorithm>
 #include <atomic>
 #include <cinttypes>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -15,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/golden_hash_file.hpp"
 #include "support/input_hash.hpp"
 
 namespace {
@@ -26,24 +25,12 @@ struct conversion {
     std::function<uint64_t(int)> hash;
 };
 
-template <class F, rounding R> void add(std::vector<conversion>& list) {
-    list.push_back({F::name, std::string(enum_name(R)), [](int chunk) { return test::hash_chunk<F, R>(chunk); }});
-}
-
 std::vector<conversion> conversions() {
     std::vector<conversion> list;
     for_each(all_formats{}, [&]<class F>() {
-        if constexpr (F::spec.has_zero) {
-            add<F, rounding::nearest_even>(list);
-            add<F, rounding::nearest_away>(list);
-            add<F, rounding::nearest_to_zero>(list);
-            add<F, rounding::stochastic>(list);
-        } else {
-            add<F, rounding::down>(list);
-            add<F, rounding::up>(list);
-            add<F, rounding::nearest_up>(list);
-        }
-        add<F, rounding::toward_zero>(list);
+        test::for_each_hashed_rounding<F>([&]<rounding R>(const char* name) {
+            list.push_back({F::name, name, [](int chunk) { return test::hash_chunk<F, R>(chunk); }});
+        });
     });
     return list;
 }
@@ -66,22 +53,6 @@ std::vector<uint64_t> compute(const conversion& c, const std::vector<int>& which
         });
     for (std::thread& t : threads) t.join();
     return hashes;
-}
-
-// File: one section per rounding, its name alone on a line, then 256 hashes in hexadecimal, eight a line.
-std::map<std::string, std::vector<uint64_t>> read(const std::string& path) {
-    std::map<std::string, std::vector<uint64_t>> sections;
-    std::ifstream in(path);
-    std::string line, section;
-    while (std::getline(in, line)) {
-        if (line.empty() || line[0] == '#') continue;
-        if (line.find(' ') == std::string::npos) {
-            section = line;
-            continue;
-        }
-        for (std::size_t i = 0; i + 16 <= line.size(); i += 17) sections[section].push_back(std::stoull(line.substr(i, 16), nullptr, 16));
-    }
-    return sections;
 }
 
 }  // namespace
@@ -114,7 +85,7 @@ int main(int argc, char** argv) {
             std::fflush(stdout);
             continue;
         }
-        const auto golden = read(folder + "/" + c.format + ".txt");
+        const auto golden = test::read_golden_hashes(folder + "/" + c.format + ".txt");
         const auto section = golden.find(c.rounding_name);
         if (section == golden.end() || section->second.size() != test::hashes_per_conversion) {
             std::printf("FAILED %s %s: no 256 hashes in %s\n", c.format.c_str(), c.rounding_name.c_str(), folder.c_str());

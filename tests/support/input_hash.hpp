@@ -39,4 +39,19 @@ template <class Format, rounding R> uint64_t hash_chunk(int chunk) noexcept {
     return sum;
 }
 
+/// fn.template operator()<R>(name of R) for every rounding of the format, in the order of the golden files.
+template <class Format, class Fn> void for_each_hashed_rounding(Fn&& fn) {
+    if constexpr (Format::spec.has_zero) {
+        fn.template operator()<rounding::nearest_even>("nearest_even");
+        fn.template operator()<rounding::nearest_away>("nearest_away");
+        fn.template operator()<rounding::nearest_to_zero>("nearest_to_zero");
+        fn.template operator()<rounding::stochastic>("stochastic");
+    } else {
+        fn.template operator()<rounding::down>("down");
+        fn.template operator()<rounding::up>("up");
+        fn.template operator()<rounding::nearest_up>("nearest_up");
+    }
+    fn.template operator()<rounding::toward_zero>("toward_zero");
+}
+
 }  // namespace numfmt::test
