@@ -10,34 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "support/block_oracle.hpp"
+#include "support/quantized.hpp"
 
 using namespace numfmt;
+using namespace numfmt_test;
 
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr scale_rule rules[] = {scale_rule::floor, scale_rule::ceil, scale_rule::round_up, scale_rule::even};
-
-template <class S> quantized_tensor<S> quantized(const std::vector<float>& x, matrix_shape shape, const quantize_options& o = {}) {
-    auto q = quantize<S>(matrix_view<const float>{x.data(), shape}, o);
-    REQUIRE(q.ok());
-    return std::move(q.value);
-}
-template <class S> quantized_tensor<S> quantized_row(const std::vector<float>& x, const quantize_options& o = {}) {
-    return quantized<S>(x, {1, static_cast<int64_t>(x.size())}, o);
-}
-template <class S> std::vector<float> values(const quantized_tensor<S>& t) {
-    std::vector<float> y(static_cast<size_t>(t.shape().rows * t.shape().cols));
-    REQUIRE(dequantize(t.view(), matrix_view<float>{y.data(), t.shape()}).ok());
-    return y;
-}
-int count_nan(const std::vector<float>& y) {
-    int n = 0;
-    for (const float v : y) n += detail::is_nan(v);
-    return n;
-}
-float random_float(uint64_t index) { return static_cast<float>(block_oracle::philox_word(11, index)) * 0x1p-31f - 1.0f; }
 
 // A function, not a lambda: compilers try to evaluate a lambda's call at compile time.
 template <class F> int wrong_round_trips() {
