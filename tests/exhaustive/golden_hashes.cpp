@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cinttypes>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -64,6 +65,12 @@ int main(int argc, char** argv) {
         return 2;
     }
     const std::string folder = argv[2];
+    std::error_code error;
+    if (mode == "--write") std::filesystem::create_directories(folder, error);
+    if (!std::filesystem::is_directory(folder, error)) {
+        std::fprintf(stderr, "golden_hashes: %s is not a folder\n", folder.c_str());
+        return 2;
+    }
     int wrong = 0, checked = 0;
     std::map<std::string, std::string> files;
     for (const conversion& c : conversions()) {
@@ -100,7 +107,13 @@ int main(int argc, char** argv) {
                         c.rounding_name.c_str(), static_cast<unsigned>(which[i]), hashes[i], expected);
         }
     }
-    for (const auto& [format, text] : files) std::ofstream(folder + "/" + format + ".txt") << text;
+    for (const auto& [format, text] : files) {
+        std::ofstream out(folder + "/" + format + ".txt");
+        if (!(out << text << std::flush)) {
+            std::fprintf(stderr, "golden_hashes: cannot write %s/%s.txt\n", folder.c_str(), format.c_str());
+            return 1;
+        }
+    }
     if (mode != "--write")
         std::printf("%d hashes of 2^24 inputs compared (%.3g inputs), %d wrong\n", checked,
                     static_cast<double>(checked) * static_cast<double>(test::inputs_per_hash), wrong);
