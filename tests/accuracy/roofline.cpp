@@ -200,6 +200,14 @@ TEST_CASE("roofline: a decode step of the toy model, by hand") {
     CHECK(find(toy_step, "norms").activation_bytes == 3 * 2 * 20 * 2);
     CHECK(find(toy_step, "attention").intensity() == 480.0 / (240 + 96));
 
+    // Tied: the table is stored once and read once, as the LM head.
+    model_config tied = toy;
+    tied.tie_word_embeddings = true;
+    CHECK(parameters(tied).total() == 348);
+    CHECK(parameters(tied).active() == 348);
+    CHECK(weight_bytes_read(decode_operations(tied, {}, 3, 5)) == 696);
+    CHECK(total_flops(decode_operations(tied, {}, 3, 5)) == total_flops(toy_step));
+
     // 1008 bytes at 100 B/s; 2448 FLOPs of the tensor cores at 1000 FLOP/s and 240 at 10000.
     constexpr time_floor t = decode_floor(toy, {}, toy_device, 3, 5);
     CHECK(near(t.memory, 10.08));

@@ -45,7 +45,7 @@ struct e6m9_tag {  // 16 bits, IEEE-like, in no specification
 };
 struct e7m8_tag {  // 16 bits with exponents so low that subnormal floats matter to stochastic rounding
     using storage = std::uint16_t;
-    static constexpr numfmt::float_spec spec{7, 8, 117, numfmt::special_values::ieee};
+    static constexpr numfmt::float_spec spec{7, 8, 116, numfmt::special_values::ieee};
     static constexpr const char* name = "e7m8";
 };
 using ue5m3 = numfmt::minifloat<ue5m3_tag>;
@@ -68,7 +68,7 @@ template <> inline constexpr facts facts_of<numfmt::fp6_e3m2> {"fp6_e3m2",     1
 template <> inline constexpr facts facts_of<numfmt::fp8_ue4m3> {"fp8_ue4m3",    0, 4, 3, 7,  shape::one_nan,    0x7E, -1, 0x7F, 0x7F, true};
 template <> inline constexpr facts facts_of<ue5m3>    {"ue5m3",    0, 5, 3, 15, shape::one_nan,    0xFE, -1, 0xFF, 0xFF, true};
 template <> inline constexpr facts facts_of<e6m9>     {"e6m9",     1, 6, 9, 31, shape::ieee,       0x7DFF, 0x7E00, 0x7FFF, 0x7F00, false};
-template <> inline constexpr facts facts_of<e7m8>     {"e7m8",     1, 7, 8, 117, shape::ieee,      0x7EFF, 0x7F00, 0x7FFF, 0x7F80, false};
+template <> inline constexpr facts facts_of<e7m8>     {"e7m8",     1, 7, 8, 116, shape::ieee,      0x7EFF, 0x7F00, 0x7FFF, 0x7F80, false};
 // clang-format on
 
 template <class... Formats> struct format_list {};
