@@ -12,7 +12,8 @@ usage: bash tests/run.sh [--label L] [--sanitize] [--all-compilers]
   --label L        only tests with this label: unit, exhaustive, oracle, includes, headers, compile_fail, consumer,
                    cuda-compile, examples, bench-compile, cli, harness
   --sanitize       also run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
-  --all-compilers  also run the unit tests of core and block with clang 14 and clang 19 (the default where CI=true)
+  --all-compilers  also run the unit tests of core and block with clang 14 and clang 19, and check the headers with them
+                   (the default where CI=true)
   --help           this text
 
 The last line counts the test cases of doctest and unittest one by one and every other test as one. Exit code 0 if a
@@ -80,7 +81,9 @@ run_tests() {
     results+=("$result")
 }
 
-run_tests dev dev ${NUMFMT_ORACLE_PYTHON:+"-DNUMFMT_ORACLE_PYTHON=$NUMFMT_ORACLE_PYTHON"}
+all_compilers_option=OFF
+[ $all_compilers = no ] || all_compilers_option=ON
+run_tests dev dev "-DNUMFMT_TEST_ALL_COMPILERS=$all_compilers_option" ${NUMFMT_ORACLE_PYTHON:+"-DNUMFMT_ORACLE_PYTHON=$NUMFMT_ORACLE_PYTHON"}
 [ $sanitize = no ] || run_tests asan asan
 for version in ${clang_versions[@]+"${clang_versions[@]}"}; do
     if have_command "clang++-$version"; then

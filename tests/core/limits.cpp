@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+#include <numfmt/numfmt.hpp>
+
 #include "golden/core/tables.hpp"
 #include "support/oracle.hpp"
 
@@ -27,6 +29,16 @@ template <class Format> const golden::landmark* find_landmark() {
 }
 
 }  // namespace
+
+TEST_CASE("limits: the tests know every format of the library") {
+    std::size_t known = 0, all = 0;
+    numfmt_test::for_each(library_formats{}, [&]<class Format>() { ++known; });
+    numfmt::for_each(all_formats{}, [&]<class Format>() {
+        ++all;
+        CHECK_MESSAGE(facts_of<Format>.name != nullptr, Format::name << " has no entry in support/formats.hpp");
+    });
+    CHECK(known == all);
+}
 
 TEST_CASE("limits: numeric_limits of every format") {
     for_each_format([]<class Format>() {

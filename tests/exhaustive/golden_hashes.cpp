@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Hashes of every format and rounding over all 2^32 floats, 2^24 inputs a hash, kept in tests/golden/exhaustive. Other
 // backends are held against the same files.
-// usage: golden_hashes --check|--check-all|--write FOLDER     (--check: 12 of the 256 ranges, 2 for stochastic)
+// usage: golden_hashes --check|--check-all|--write FOLDER     (--check: 7 of the 256 ranges, 2 for stochastic)
 #include <algorithm>
 #include <atomic>
 #include <cinttypes>
@@ -39,7 +39,7 @@ std::vector<conversion> conversions() {
 // Zero and subnormals, the whole of fp8's and fp16's exponents at one sign or the other, large numbers, Inf and NaN.
 std::vector<int> chunks(bool all, const std::string& rounding_name) {
     if (!all && rounding_name == "stochastic") return {0x3C, 0x80};  // ten times as slow
-    if (!all) return {0x00, 0x33, 0x37, 0x3A, 0x3C, 0x3F, 0x43, 0x47, 0x7F, 0x80, 0xB8, 0xC3};
+    if (!all) return {0x00, 0x33, 0x37, 0x3C, 0x43, 0x7F, 0xB8};
     std::vector<int> list(test::hashes_per_conversion);
     for (std::size_t i = 0; i < list.size(); ++i) list[i] = static_cast<int>(i);
     return list;
