@@ -158,9 +158,10 @@ void decode_each(const std::byte* from, std::span<float> out, Decode decode_one)
 }  // namespace detail
 
 /// Decodes a whole tensor of F64, F32, F16, BF16, F8_E4M3 or F8_E5M2 into `out`, row-major, `element_count()` floats.
-/// Exact for every dtype but F64, where each value is rounded once to nearest even (IEEE conversion; too large gives an
-/// infinity; results below 2^-126 need a CPU that does not flush subnormals). NaN stays NaN. Errors: another dtype; a size of `out` other than the element count; a `byte_count` that
-/// disagrees with dtype and shape. `out` is untouched on error.
+/// Exact for every dtype but F64, where each value is rounded once to nearest even (IEEE conversion: too large gives an
+/// infinity; results below 2^-126 need a CPU that does not flush subnormals). NaN stays NaN. Errors: another dtype; a
+/// size of `out` other than the element count; a `byte_count` that disagrees with dtype and shape. `out` is untouched
+/// on error.
 inline io_status read_as_float(const safetensor& tensor, std::span<float> out) noexcept {
     return detail::without_exceptions([&]() -> io_status {
         const auto subject = [&] { return detail::tensor_text(tensor.name); };
