@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Speed of the reference codec and quantizers, that is, of plain loops that the compiler vectorises: what somebody gets
-// who only includes a header. Buffers fit in L2. Each row carries elements per second and its ratio to a loop that moves
-// the same bytes, measured around it.
+// who only includes a header. Buffers fit in L2. Each row carries elements per second and its ratio to a loop that
+// moves the same bytes, measured around it.
 #include <benchmark/benchmark.h>
 #include <numfmt/core/philox.hpp>
 #include <numfmt/numfmt.hpp>
@@ -57,7 +57,8 @@ template <class Format> void encode_format(benchmark::State& state) {
     const std::vector<float> x = random_floats();
     std::vector<typename Format::storage> codes(elements);
     constexpr std::int64_t code_bytes = elements * static_cast<std::int64_t>(sizeof(codes[0]));
-    measure(state, x.data(), elements * 4, codes.data(), code_bytes, [&] { encode<Format>(x.data(), elements, codes.data()); });
+    measure(state, x.data(), elements * 4, codes.data(), code_bytes,
+            [&] { encode<Format>(x.data(), elements, codes.data()); });
 }
 
 template <class Format> void decode_format(benchmark::State& state) {
@@ -66,7 +67,8 @@ template <class Format> void decode_format(benchmark::State& state) {
     std::vector<float> y(elements);
     encode<Format>(x.data(), elements, codes.data());
     constexpr std::int64_t code_bytes = elements * static_cast<std::int64_t>(sizeof(codes[0]));
-    measure(state, codes.data(), code_bytes, y.data(), elements * 4, [&] { decode<Format>(codes.data(), elements, y.data()); });
+    measure(state, codes.data(), code_bytes, y.data(), elements * 4,
+            [&] { decode<Format>(codes.data(), elements, y.data()); });
 }
 
 template <class S> void quantize_scheme(benchmark::State& state) {

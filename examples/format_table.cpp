@@ -24,10 +24,14 @@ std::string number(double v) {
 
 std::string specials(const float_spec& s) {
     switch (s.specials) {
-        case special_values::ieee: return "Inf, NaN";
-        case special_values::fn: return "NaN";
-        case special_values::fnuz: return "NaN, no -0";
-        case special_values::finite: return "none";
+        case special_values::ieee:
+            return "Inf, NaN";
+        case special_values::fn:
+            return "NaN";
+        case special_values::fnuz:
+            return "NaN, no -0";
+        case special_values::finite:
+            return "none";
     }
     return "";
 }
@@ -85,8 +89,10 @@ std::string tables(bool full) {
     std::vector<row> formats, schemes;
     for_each(all_formats{}, [&]<class F>() { formats.push_back(format_row<F>()); });
     for_each(all_schemes{}, [&]<class S>() { schemes.push_back(scheme_row<S>()); });
-    row format_header{"format", "bits", "S/E/M", "largest", "smallest normal", "smallest", "unit roundoff", "specials", "source"};
-    row scheme_header{"scheme", "element", "scale", "block (rows x cols)", "bits per weight", "bytes per weight", "source"};
+    row format_header{"format",   "bits",          "S/E/M",    "largest", "smallest normal",
+                      "smallest", "unit roundoff", "specials", "source"};
+    row scheme_header{"scheme",          "element",          "scale", "block (rows x cols)",
+                      "bits per weight", "bytes per weight", "source"};
     if (!full) {
         for (row* r : {&format_header, &scheme_header}) r->pop_back();
         for (row& r : formats) r.pop_back();
@@ -114,13 +120,15 @@ bool update(const std::string& path, const std::string& text, bool check_only, b
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app{"Every number format and quantization scheme of numfmt, as Markdown tables made from their descriptors."};
+    CLI::App app{
+        "Every number format and quantization scheme of numfmt, as Markdown tables made from their descriptors."};
     bool full = false, check = false;
     std::vector<std::string> files;
     app.add_flag("--full", full, "Also the source of each definition");
     app.add_option("--update", files, "Rewrite the tables between the marker lines of these files instead of printing")
         ->check(CLI::ExistingFile);
-    app.add_flag("--check", check, "With --update: change nothing, exit with 1 if a file is out of date")->needs("--update");
+    app.add_flag("--check", check, "With --update: change nothing, exit with 1 if a file is out of date")
+        ->needs("--update");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
@@ -135,11 +143,14 @@ int main(int argc, char** argv) {
     for (const std::string& file : files) {
         bool same = false;
         if (!update(file, tables(full), check, same)) {
-            fmt::print(stderr, "format_table: {} has no lines <!-- format_table: begin --> and <!-- format_table: end -->\n", file);
+            fmt::print(stderr,
+                       "format_table: {} has no lines <!-- format_table: begin --> and <!-- format_table: end -->\n",
+                       file);
             return 2;
         }
         if (check && !same) {
-            fmt::print(stderr, "format_table: {} is out of date; run: format_table{} --update {}\n", file, full ? " --full" : "", file);
+            fmt::print(stderr, "format_table: {} is out of date; run: format_table{} --update {}\n", file,
+                       full ? " --full" : "", file);
             status = 1;
         }
     }

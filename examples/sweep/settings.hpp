@@ -119,14 +119,14 @@ What is measured, per tensor and in total (errors pooled over all weights):
   clipped       weights more than half a step beyond the largest value that their block's scale can represent
   flushed       weights that are not zero and become zero
   W x           ||(W' - W) X^T|| / ||W X^T|| (Frobenius norms in fp64), X being the activations in the file
-  lost          finite weights that became NaN or Inf; replaced: NaN or Inf that became finite. Shown when there are any;
-                left out of the other errors of the weights. With lost weights W x is nan
+  lost          finite weights that became NaN or Inf; replaced: NaN or Inf that became finite. Shown when there are
+                any; left out of the other errors of the weights. With lost weights W x is nan
 
 Tensors of F64 (rounded to fp32 first), F32, F16, BF16, F8_E4M3 and F8_E5M2 are read (values as stored; no separate
 scale tensor is applied). More than 2 dimensions: one matrix per leading index. 1-D tensors are skipped.
 
-Memory: bands of about a million weights per thread, whatever the file's size. Schemes with one scale per tensor read the
-tensor twice.
+Memory: bands of about a million weights per thread, whatever the file's size. Schemes with one scale per tensor read
+the tensor twice.
 
 Examples:
   error_sweep                                            the sample, every scheme

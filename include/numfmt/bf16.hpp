@@ -8,7 +8,8 @@ namespace numfmt {
 
 struct bf16_tag {
     using storage = uint16_t;
-    static constexpr float_spec spec{.exponent_bits = 8, .mantissa_bits = 7, .bias = 127, .specials = special_values::ieee};
+    static constexpr float_spec spec{
+        .exponent_bits = 8, .mantissa_bits = 7, .bias = 127, .specials = special_values::ieee};
     static constexpr const char* name = "bf16";
     static constexpr const char* source = "Intel, BFLOAT16 Hardware Numerics Definition, 2018";
 };

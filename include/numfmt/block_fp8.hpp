@@ -11,7 +11,8 @@ namespace numfmt {
 /// E4M3 elements with one scale per Rows x Cols tile, stored as float, bf16 or e8m0: w = q * scale. With float scales
 /// scale = amax / 448 and q = encode(x * (1 / scale)) in fp32; with e8m0 the power of two follows quantize_options'
 /// scale_rule (round_up is ceil(log2(amax / 448)), the "ue8m0" of DeepSeek-V3.1).
-template <int64_t Rows, int64_t Cols, class Scale = float> struct block_fp8 : block_scheme<fp8_e4m3, Scale, Rows, Cols> {
+template <int64_t Rows, int64_t Cols, class Scale = float>
+struct block_fp8 : block_scheme<fp8_e4m3, Scale, Rows, Cols> {
     static constexpr detail::fixed_name full_name = [] {
         detail::fixed_name n;
         n.add("block_fp8_").add(Rows).add("x").add(Cols);

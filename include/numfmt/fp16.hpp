@@ -8,7 +8,8 @@ namespace numfmt {
 
 struct fp16_tag {
     using storage = uint16_t;
-    static constexpr float_spec spec{.exponent_bits = 5, .mantissa_bits = 10, .bias = 15, .specials = special_values::ieee};
+    static constexpr float_spec spec{
+        .exponent_bits = 5, .mantissa_bits = 10, .bias = 15, .specials = special_values::ieee};
     static constexpr const char* name = "fp16";
     static constexpr const char* source = "IEEE 754-2019, binary16";
 };

@@ -8,7 +8,8 @@ namespace numfmt {
 
 struct fp4_e2m1_tag {
     using storage = uint8_t;
-    static constexpr float_spec spec{.exponent_bits = 2, .mantissa_bits = 1, .bias = 1, .specials = special_values::finite};
+    static constexpr float_spec spec{
+        .exponent_bits = 2, .mantissa_bits = 1, .bias = 1, .specials = special_values::finite};
     static constexpr const char* name = "fp4_e2m1";
     static constexpr const char* source = "OCP Microscaling Formats (MX) 1.0, section 5.3.3";
 };

@@ -15,21 +15,24 @@ struct fp8_e4m3_tag {
 
 struct fp8_e5m2_tag {
     using storage = uint8_t;
-    static constexpr float_spec spec{.exponent_bits = 5, .mantissa_bits = 2, .bias = 15, .specials = special_values::ieee};
+    static constexpr float_spec spec{
+        .exponent_bits = 5, .mantissa_bits = 2, .bias = 15, .specials = special_values::ieee};
     static constexpr const char* name = "fp8_e5m2";
     static constexpr const char* source = "OCP 8-bit Floating Point Specification (OFP8) 1.0, Table 1";
 };
 
 struct fp8_e4m3fnuz_tag {
     using storage = uint8_t;
-    static constexpr float_spec spec{.exponent_bits = 4, .mantissa_bits = 3, .bias = 8, .specials = special_values::fnuz};
+    static constexpr float_spec spec{
+        .exponent_bits = 4, .mantissa_bits = 3, .bias = 8, .specials = special_values::fnuz};
     static constexpr const char* name = "fp8_e4m3fnuz";
     static constexpr const char* source = "8-bit Numerical Formats for Deep Neural Networks (arXiv:2206.02915)";
 };
 
 struct fp8_e5m2fnuz_tag {
     using storage = uint8_t;
-    static constexpr float_spec spec{.exponent_bits = 5, .mantissa_bits = 2, .bias = 16, .specials = special_values::fnuz};
+    static constexpr float_spec spec{
+        .exponent_bits = 5, .mantissa_bits = 2, .bias = 16, .specials = special_values::fnuz};
     static constexpr const char* name = "fp8_e5m2fnuz";
     static constexpr const char* source = "8-bit Numerical Formats for Deep Neural Networks (arXiv:2206.02915)";
 };

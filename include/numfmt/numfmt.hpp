@@ -26,12 +26,13 @@ template <class... Ts> struct type_list {
 template <class... Ts, class F> constexpr void for_each(type_list<Ts...>, F&& f) { (f.template operator()<Ts>(), ...); }
 
 /// Every element and scale format.
-using all_formats = type_list<bf16, fp16, fp8_e4m3, fp8_e5m2, fp8_e4m3fnuz, fp8_e5m2fnuz, fp8_ue4m3, fp6_e2m3, fp6_e3m2, fp4_e2m1, e8m0>;
+using all_formats = type_list<bf16, fp16, fp8_e4m3, fp8_e5m2, fp8_e4m3fnuz, fp8_e5m2fnuz, fp8_ue4m3, fp6_e2m3, fp6_e3m2,
+                              fp4_e2m1, e8m0>;
 
 /// Every scheme, in the parametrisations that checkpoints use.
 using all_schemes =
     type_list<fp8_per_tensor, fp8_per_channel, block_fp8_128x128, block_fp8_1x128, block_fp8<128, 128, e8m0>,
-              block_fp8<1, 128, e8m0>, mxfp8_e4m3, mxfp8_e5m2, mxint8, mxfp6_e2m3, mxfp6_e3m2, mxfp4, nvfp4, awq_int4, int4<64>,
-              int4<32>, int4_symmetric<128>, int4_symmetric<32>>;
+              block_fp8<1, 128, e8m0>, mxfp8_e4m3, mxfp8_e5m2, mxint8, mxfp6_e2m3, mxfp6_e3m2, mxfp4, nvfp4, awq_int4,
+              int4<64>, int4<32>, int4_symmetric<128>, int4_symmetric<32>>;
 
 }  // namespace numfmt

@@ -34,7 +34,7 @@ constexpr model_config toy{.name = "toy",
                            .vocab_size = 10};
 constexpr device toy_device{"toy", "", 100, 2000, {10000, 1000, 2000, 0}};
 
-constexpr model_config with(model_config m, int64_t model_config::*member, int64_t value) {
+constexpr model_config with(model_config m, int64_t model_config::* member, int64_t value) {
     m.*member = value;
     return m;
 }

@@ -14,11 +14,13 @@ using namespace numfmt;
 using namespace numfmt_test;
 
 TEST_CASE("case 41: the order of nibbles (llm-awq #91, Quark #30, vllm #48552)") {
-    // The canonical order is sequential, even column in the low nibble; AWQ's 0,2,4,6,1,3,5,7 is a conversion elsewhere.
+    // The canonical order is sequential, even column in the low nibble; AWQ's 0,2,4,6,1,3,5,7 is a conversion
+    // elsewhere.
     uint8_t codes[8], row[4];
     for (uint8_t k = 0; k < 8; ++k) codes[k] = k;
     pack<4>(codes, 8, row, 0);
-    const uint32_t word = static_cast<uint32_t>(row[0] | row[1] << 8 | row[2] << 16) | static_cast<uint32_t>(row[3]) << 24;
+    const uint32_t word = static_cast<uint32_t>(row[0] | row[1] << 8 | row[2] << 16) | static_cast<uint32_t>(row[3])
+                                                                                           << 24;
     CHECK(word == 0x76543210);
     std::vector<float> x(8);
     for (size_t k = 0; k < 8; ++k) x[k] = static_cast<float>(k) / 7 * 15;  // scale 1, codes round(15 k / 7)
@@ -58,7 +60,9 @@ TEST_CASE("case 43: groups of one sign keep an error of half a step (llm-awq #19
     CHECK(values(clipped)[7] == doctest::Approx(3.5));
 }
 
-TEST_CASE("case 44: zero and tiny groups stay finite under fp16 scales (AutoAWQ #498 and #519, llm-awq #96, lmdeploy #1844)") {
+TEST_CASE(
+    "case 44: zero and tiny groups stay finite under fp16 scales (AutoAWQ #498 and #519, llm-awq #96, lmdeploy "
+    "#1844)") {
     for (const int4_range range : {int4_range::include_zero, int4_range::minmax}) {
         for (int e = -149; e <= 20; ++e) {
             const float amax = std::ldexp(1.0f, e);
@@ -92,7 +96,9 @@ TEST_CASE("case 46: sign extension does not reach the neighbour's nibble (onnx #
     CHECK(byte == 0xEF);
 }
 
-TEST_CASE("case 47 and 48: the bias of the scale byte, and no factor of two in the elements (tilelang #2748, tinygrad #14850)") {
+TEST_CASE(
+    "case 47 and 48: the bias of the scale byte, and no factor of two in the elements (tilelang #2748, tinygrad "
+    "#14850)") {
     uint8_t codes[16][8];
     for (auto& row : codes)
         for (int k = 0; k < 8; ++k) row[k] = static_cast<uint8_t>(2 * k | (2 * k + 1) << 4);  // all sixteen codes
@@ -107,11 +113,17 @@ TEST_CASE("case 47 and 48: the bias of the scale byte, and no factor of two in t
     }
 }
 
-TEST_CASE("case 51: positions past 2^31 elements (vllm #53390 and #9425, bitsandbytes #1784, FBGEMM #2131, unsloth #6884, Quark #43)") {
+TEST_CASE(
+    "case 51: positions past 2^31 elements (vllm #53390 and #9425, bitsandbytes #1784, FBGEMM #2131, unsloth #6884, "
+    "Quark #43)") {
     // Addresses only: nothing is read or written.
     auto* const base = reinterpret_cast<uint8_t*>(std::uintptr_t{1} << 24);
-    const auto offset = [&](const void* p) { return static_cast<int64_t>(reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base)); };
-    const auto v = quantized_view<fp8_per_channel>::make({.codes = base, .scales = reinterpret_cast<float*>(base), .shape = {70000, 34816}}).value;
+    const auto offset = [&](const void* p) {
+        return static_cast<int64_t>(reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base));
+    };
+    const auto v = quantized_view<fp8_per_channel>::make(
+                       {.codes = base, .scales = reinterpret_cast<float*>(base), .shape = {70000, 34816}})
+                       .value;
     REQUIRE(v.rows() == 70000);
     CHECK(offset(v.code_row(61681)) == 2147485696);
     CHECK(offset(v.code_row(69999)) == int64_t{69999} * 34816);
@@ -120,7 +132,8 @@ TEST_CASE("case 51: positions past 2^31 elements (vllm #53390 and #9425, bitsand
     // Scales: every layout past 2^31 and 2^32.
     constexpr int64_t rows = 200000, cols = int64_t{32} * 40000;
     const auto at = [&](scale_layout layout, int64_t stride) {
-        const auto w = quantized_view<mxfp4>::make({.codes = base, .scales = base, .shape = {rows, cols}, .scale_stride = stride, .layout = layout});
+        const auto w = quantized_view<mxfp4>::make(
+            {.codes = base, .scales = base, .shape = {rows, cols}, .scale_stride = stride, .layout = layout});
         REQUIRE(w.ok());
         return w.value.scale_offset(rows - 1, 39999);
     };
@@ -129,7 +142,10 @@ TEST_CASE("case 51: positions past 2^31 elements (vllm #53390 and #9425, bitsand
     CHECK(at(scale_layout::mn_major, 0) == 7999999999);
     // Tile (1562, 9999) of rows of 10000, inside it (63, 3).
     CHECK(at(scale_layout::tiled_128x4, 0) == (int64_t{1562} * 10000 + 9999) * 512 + 31 * 16 + 4 + 3);
-    const auto z = quantized_view<int4<32>>::make({.codes = base, .scales = reinterpret_cast<uint16_t*>(base), .shape = {rows, cols}, .zeros = base}).value;
+    const auto z =
+        quantized_view<int4<32>>::make(
+            {.codes = base, .scales = reinterpret_cast<uint16_t*>(base), .shape = {rows, cols}, .zeros = base})
+            .value;
     CHECK(offset(z.zero_row(199999)) == int64_t{199999} * 20000);
     CHECK(offset(z.code_row(199999)) == int64_t{199999} * (cols / 2));
     CHECK(scheme_traits<block_fp8_128x128>::scale_shape({int64_t{1} << 40, 129}) == matrix_shape{int64_t{1} << 33, 2});
@@ -138,8 +154,13 @@ TEST_CASE("case 51: positions past 2^31 elements (vllm #53390 and #9425, bitsand
 
 TEST_CASE("case 52: strides whose products pass 2^31 (SageAttention #390)") {
     auto* const base = reinterpret_cast<uint8_t*>(std::uintptr_t{1} << 24);
-    const auto offset = [&](const void* p) { return static_cast<int64_t>(reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base)); };
-    const auto v = quantized_view<mxfp8_e4m3>::make({.codes = base, .scales = base, .shape = {100000, 64}, .code_stride = 21504, .scale_stride = 43008}).value;
+    const auto offset = [&](const void* p) {
+        return static_cast<int64_t>(reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base));
+    };
+    const auto v =
+        quantized_view<mxfp8_e4m3>::make(
+            {.codes = base, .scales = base, .shape = {100000, 64}, .code_stride = 21504, .scale_stride = 43008})
+            .value;
     CHECK(offset(v.code_row(99864)) == 2147475456);
     CHECK(offset(v.code_row(99865)) == 2147496960);
     CHECK(v.scale_offset(99865, 1) == 4294993921);
@@ -162,12 +183,15 @@ TEST_CASE("case 53: rows and arrays at any alignment (flashinfer #5013, vllm #45
             const matrix_view<float> out{y.data() + shift, {2, cols}};
             CAPTURE(cols);
             CAPTURE(shift);
-            const auto v = quantized_view<mxfp4>::make({.codes = bytes.data() + shift, .scales = scales.data() + 15 - shift, .shape = {2, cols}});
+            const auto v = quantized_view<mxfp4>::make(
+                {.codes = bytes.data() + shift, .scales = scales.data() + 15 - shift, .shape = {2, cols}});
             REQUIRE(quantize(in, v.value).ok());
             REQUIRE(dequantize(v.value, out).ok());
             CHECK(std::equal(want.begin(), want.end(), y.begin() + static_cast<std::ptrdiff_t>(shift)));
-            const auto i = quantized_view<int4<32>>::make({.codes = bytes.data() + shift, .scales = reinterpret_cast<uint16_t*>(scales.data()) + shift,
-                                                           .shape = {2, cols}, .zeros = zeros.data() + shift});
+            const auto i = quantized_view<int4<32>>::make({.codes = bytes.data() + shift,
+                                                           .scales = reinterpret_cast<uint16_t*>(scales.data()) + shift,
+                                                           .shape = {2, cols},
+                                                           .zeros = zeros.data() + shift});
             REQUIRE(quantize(in, i.value).ok());
             REQUIRE(dequantize(i.value, out).ok());
             CHECK(std::equal(want_int4.begin(), want_int4.end(), y.begin() + static_cast<std::ptrdiff_t>(shift)));

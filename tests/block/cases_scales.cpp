@@ -35,8 +35,11 @@ template <class F> int wrong_round_trips() {
 
 }  // namespace
 
-TEST_CASE("case 23: the reciprocal of every E8M0 scale is exact (TransformerEngine #2408 and #2647, ao #4117, flashinfer #4023)") {
-    // Scaling down and up again gives the code back under all 255 scales, 254 included, whose reciprocal 2^-127 is subnormal.
+TEST_CASE(
+    "case 23: the reciprocal of every E8M0 scale is exact (TransformerEngine #2408 and #2647, ao #4117, flashinfer "
+    "#4023)") {
+    // Scaling down and up again gives the code back under all 255 scales, 254 included, whose reciprocal 2^-127 is
+    // subnormal.
     CHECK(wrong_round_trips<fp8_e4m3>() == 0);
     CHECK(wrong_round_trips<fp8_e5m2>() == 0);
     CHECK(wrong_round_trips<fp4_e2m1>() == 0);
@@ -52,13 +55,15 @@ TEST_CASE("case 23: the reciprocal of every E8M0 scale is exact (TransformerEngi
 }
 
 TEST_CASE("case 24: rounding the scale to nearest clips 29 % (mlx #4353, ml_dtypes #298)") {
-    const auto scale = [](float amax, scale_rule rule) { return quantized_row<mxfp8_e4m3>({amax, 1.0f}, {.scale_rule = rule}).view().scale(0, 0); };
+    const auto scale = [](float amax, scale_rule rule) {
+        return quantized_row<mxfp8_e4m3>({amax, 1.0f}, {.scale_rule = rule}).view().scale(0, 0);
+    };
     CHECK(scale(448 * 1.414f, scale_rule::floor) == 128);
     CHECK(scale(448 * 1.414f, scale_rule::round_up) == 128);
     CHECK(scale(480, scale_rule::floor) == 127);
     CHECK(scale(480, scale_rule::round_up) == 128);
-    // Every amax of two binades: round_up and ceil lose at most half a unit of the last place, 1/16; floor clips no more
-    // than from 512 to 448.
+    // Every amax of two binades: round_up and ceil lose at most half a unit of the last place, 1/16; floor clips no
+    // more than from 512 to 448.
     for (int k = 0; k <= 512; ++k) {
         const float amax = 256 + static_cast<float>(k) * 1.5f;
         const auto loss = [&](scale_rule rule) {
@@ -80,7 +85,9 @@ TEST_CASE("case 25: the scale over a sweep of amax, by every rule (FlyDSL #590, 
         const float amax = static_cast<float>(k) / 64;  // 1 to 2
         CAPTURE(amax);
         const auto expect = [&]<class S>(S, int floor, float largest, float half_ulp) {
-            const auto scale = [&](scale_rule rule) { return static_cast<int>(quantized_row<S>({-amax, 0.5f}, {.scale_rule = rule}).view().scale(0, 0)); };
+            const auto scale = [&](scale_rule rule) {
+                return static_cast<int>(quantized_row<S>({-amax, 0.5f}, {.scale_rule = rule}).view().scale(0, 0));
+            };
             CHECK(scale(scale_rule::floor) == floor);
             CHECK(scale(scale_rule::ceil) == floor + (amax > 1));
             CHECK(scale(scale_rule::round_up) == floor + (amax > largest));
@@ -99,8 +106,10 @@ TEST_CASE("case 26: amax that is exactly the largest element times a power of tw
         for (const scale_rule rule : {scale_rule::floor, scale_rule::round_up, scale_rule::even}) {
             CHECK(quantized_row<mxfp8_e4m3>({448 * power}, {.scale_rule = rule}).view().scale(0, 0) == 127 + k);
             CHECK(quantized_row<mxfp4>({6 * power}, {.scale_rule = rule}).view().scale(0, 0) == 127 + k);
-            CHECK(quantized_row<block_fp8<1, 128, e8m0>>({448 * power}, {.scale_rule = rule}).view().scale(0, 0) == 127 + k);
-            if (k <= 112) CHECK(quantized_row<mxfp8_e5m2>({57344 * power}, {.scale_rule = rule}).view().scale(0, 0) == 127 + k);
+            CHECK(quantized_row<block_fp8<1, 128, e8m0>>({448 * power}, {.scale_rule = rule}).view().scale(0, 0) ==
+                  127 + k);
+            if (k <= 112)
+                CHECK(quantized_row<mxfp8_e5m2>({57344 * power}, {.scale_rule = rule}).view().scale(0, 0) == 127 + k);
         }
         // The same for fp32 scales: no rounding, no factor of two.
         CHECK(quantized_row<block_fp8_1x128>({448 * power}).view().scale(0, 0) == power);
@@ -120,7 +129,9 @@ TEST_CASE("case 27: amax just below a power of two (ao #4725, higham/chop #5, bi
     CHECK(quantized_row<mxfp8_e4m3>({std::nextafterf(8, 0)}).view().scale(0, 0) == 121);
 }
 
-TEST_CASE("case 28: zero blocks give zeros, not 0/0 (slime #2256, ao #4713 and #4762, kernels-community #681, lmdeploy #3652, aiter #4289)") {
+TEST_CASE(
+    "case 28: zero blocks give zeros, not 0/0 (slime #2256, ao #4713 and #4762, kernels-community #681, lmdeploy "
+    "#3652, aiter #4289)") {
     for_each(all_schemes{}, []<class S>() {
         std::vector<float> w(256 * 256);
         w[0] = 1;
@@ -135,7 +146,8 @@ TEST_CASE("case 28: zero blocks give zeros, not 0/0 (slime #2256, ao #4713 and #
         const auto v = q.view();
         for (int64_t i = 0; i < v.scale_shape().rows; ++i)
             for (int64_t j = 0; j < v.scale_shape().cols; ++j) {
-                if constexpr (detail::is_same_v<typename S::scale, float>) CHECK((v.scale(i, j) > 0 && v.scale(i, j) < 1));
+                if constexpr (detail::is_same_v<typename S::scale, float>)
+                    CHECK((v.scale(i, j) > 0 && v.scale(i, j) < 1));
             }
     });
 }
@@ -152,7 +164,9 @@ TEST_CASE("case 29: an all-zero tensor has finite scales and decodes to zeros (c
     });
 }
 
-TEST_CASE("case 30: a scale that its storage cannot hold saturates, it never becomes Inf or NaN (Model-Optimizer #1397 and #1633)") {
+TEST_CASE(
+    "case 30: a scale that its storage cannot hold saturates, it never becomes Inf or NaN (Model-Optimizer #1397 and "
+    "#1633)") {
     // fp16 ends at 65504: ranges above 15 * 65504.
     for (const float huge : {1e6f, 1e10f, 1e38f, 0x1.fffffep127f}) {
         CAPTURE(huge);
@@ -178,7 +192,8 @@ TEST_CASE("case 30: a scale that its storage cannot hold saturates, it never bec
 }
 
 TEST_CASE("case 31: blocks whose scale or elements are subnormal floats (flashinfer #2440)") {
-    const auto q = quantized_row<mxfp8_e4m3>({2.8094e-36f, 9.18e-40f, -2.8094e-36f}, {.scale_rule = scale_rule::round_up});
+    const auto q =
+        quantized_row<mxfp8_e4m3>({2.8094e-36f, 9.18e-40f, -2.8094e-36f}, {.scale_rule = scale_rule::round_up});
     CHECK(q.view().scale(0, 0) == 1);
     CHECK(decode<fp8_e4m3>(q.view().code(0, 0)) == 240);
     CHECK(decode<fp8_e4m3>(q.view().code(0, 2)) == -240);
@@ -208,7 +223,8 @@ TEST_CASE("case 32: no hidden floor under amax (DeepGEMM #109)") {
     }
     // Powers of two hold down to 2^-127.
     for (int k = -127; k <= -60; ++k) {
-        const auto q = quantized_row<block_fp8<1, 128, e8m0>>({std::ldexp(448.0f, k)}, {.scale_rule = scale_rule::round_up});
+        const auto q =
+            quantized_row<block_fp8<1, 128, e8m0>>({std::ldexp(448.0f, k)}, {.scale_rule = scale_rule::round_up});
         CAPTURE(k);
         CHECK(q.view().scale(0, 0) == 127 + k);
         CHECK(q.view().code(0, 0) == 0x7E);
@@ -237,7 +253,8 @@ TEST_CASE("case 34: one Inf never gives a small finite block (ao #4725, flashinf
                 std::vector<float> x(32, 1.0f);
                 x[at] = inf;
                 INFO(std::string(S::name));
-                CHECK(count_nan(values(quantized_row<S>(x))) == std::min<int64_t>(32, S::block.cols));  // its own block and no other
+                CHECK(count_nan(values(quantized_row<S>(x))) ==
+                      std::min<int64_t>(32, S::block.cols));  // its own block and no other
                 const auto y = values(quantized_row<S>(x, {.nonfinite = nonfinite::saturate}));
                 CHECK(count_nan(y) == 0);
                 CHECK(std::fabs(y[at == 0 ? 1 : 0] - 1) < 0.04f);  // the finite ones keep their precision
@@ -247,7 +264,8 @@ TEST_CASE("case 34: one Inf never gives a small finite block (ao #4725, flashinf
     });
 }
 
-TEST_CASE("case 36: padding of the scales is neither read nor written (vllm #37564 and #38148, TransformerEngine #3070)") {
+TEST_CASE(
+    "case 36: padding of the scales is neither read nor written (vllm #37564 and #38148, TransformerEngine #3070)") {
     for (const int64_t rows : {1, 5, 128, 130}) {
         for (const int64_t cols : {32, 100, 160}) {
             const int64_t scale_cols = (cols + 31) / 32, tiles = (rows + 127) / 128 * ((scale_cols + 3) / 4);
@@ -255,9 +273,13 @@ TEST_CASE("case 36: padding of the scales is neither read nor written (vllm #375
             for (size_t k = 0; k < x.size(); ++k) x[k] = random_float(k);
             const std::vector<float> want = values(quantized<mxfp8_e4m3>(x, {rows, cols}));
             for (const uint8_t poison : {uint8_t{0x7F}, uint8_t{0xFF}, uint8_t{0}}) {
-                std::vector<uint8_t> codes(static_cast<size_t>(rows * (cols + 3)), poison), scales(static_cast<size_t>(tiles * 512), poison);
-                const auto v = quantized_view<mxfp8_e4m3>::make({.codes = codes.data(), .scales = scales.data(), .shape = {rows, cols},
-                                                                 .code_stride = cols + 3, .layout = scale_layout::tiled_128x4});
+                std::vector<uint8_t> codes(static_cast<size_t>(rows * (cols + 3)), poison),
+                    scales(static_cast<size_t>(tiles * 512), poison);
+                const auto v = quantized_view<mxfp8_e4m3>::make({.codes = codes.data(),
+                                                                 .scales = scales.data(),
+                                                                 .shape = {rows, cols},
+                                                                 .code_stride = cols + 3,
+                                                                 .layout = scale_layout::tiled_128x4});
                 REQUIRE(v.ok());
                 REQUIRE(quantize(matrix_view<const float>{x.data(), {rows, cols}}, v.value).ok());
                 std::vector<float> y(x.size());
@@ -265,7 +287,8 @@ TEST_CASE("case 36: padding of the scales is neither read nor written (vllm #375
                 CHECK((y == want));
                 std::vector<uint8_t> is_scale(scales.size());
                 for (int64_t i = 0; i < rows; ++i)
-                    for (int64_t j = 0; j < scale_cols; ++j) is_scale[static_cast<size_t>(v.value.scale_offset(i, j))] = 1;
+                    for (int64_t j = 0; j < scale_cols; ++j)
+                        is_scale[static_cast<size_t>(v.value.scale_offset(i, j))] = 1;
                 int written = 0;
                 for (size_t k = 0; k < scales.size(); ++k) written += is_scale[k] == 0 && scales[k] != poison;
                 CHECK(written == 0);
@@ -274,19 +297,22 @@ TEST_CASE("case 36: padding of the scales is neither read nor written (vllm #375
     }
 }
 
-TEST_CASE("case 37: the block of a row follows from the block size, not from the shapes (TensorRT-Model-Connect #1115)") {
+TEST_CASE(
+    "case 37: the block of a row follows from the block size, not from the shapes (TensorRT-Model-Connect #1115)") {
     constexpr int64_t rows = 1000, cols = 130;
     std::vector<uint8_t> codes(rows * cols, 0x38);
     float scales[8 * 2];
     for (int k = 0; k < 16; ++k) scales[k] = static_cast<float>(k + 1);
-    const auto v = quantized_view<const block_fp8_128x128>::make({.codes = codes.data(), .scales = scales, .shape = {rows, cols}});
+    const auto v =
+        quantized_view<const block_fp8_128x128>::make({.codes = codes.data(), .scales = scales, .shape = {rows, cols}});
     REQUIRE(v.ok());
     std::vector<float> y(rows * cols);
     REQUIRE(dequantize(v.value, matrix_view<float>{y.data(), {rows, cols}}).ok());
     CHECK(y[126 * cols] == 1);  // 1000 / 8 = 125 rows would put row 126 into the second block
     int wrong = 0;
     for (int64_t r = 0; r < rows; ++r)
-        for (int64_t c = 0; c < cols; ++c) wrong += y[static_cast<size_t>(r * cols + c)] != static_cast<float>(r / 128 * 2 + c / 128 + 1);
+        for (int64_t c = 0; c < cols; ++c)
+            wrong += y[static_cast<size_t>(r * cols + c)] != static_cast<float>(r / 128 * 2 + c / 128 + 1);
     CHECK(wrong == 0);
 }
 
@@ -300,7 +326,8 @@ TEST_CASE("case 38: blocks do not straddle the matrices of a stack (sglang #2972
     std::vector<uint8_t> codes(x.size());
     float scales[4] = {};
     for (int64_t e = 0; e < 2; ++e) {
-        const auto v = quantized_view<block_fp8_128x128>::make({.codes = codes.data() + e * rows * cols, .scales = scales + 2 * e, .shape = {rows, cols}});
+        const auto v = quantized_view<block_fp8_128x128>::make(
+            {.codes = codes.data() + e * rows * cols, .scales = scales + 2 * e, .shape = {rows, cols}});
         REQUIRE(v.ok());
         REQUIRE(quantize(matrix_view<const float>{x.data() + e * rows * cols, {rows, cols}}, v.value).ok());
     }
@@ -313,14 +340,16 @@ TEST_CASE("case 38: blocks do not straddle the matrices of a stack (sglang #2972
 
 TEST_CASE("case 39: shapes that no block divides (TransformerEngine #2966, unsloth #6848)") {
     for_each(all_schemes{}, []<class S>() {
-        for (const matrix_shape shape : {matrix_shape{5, 100}, matrix_shape{1, 1}, matrix_shape{129, 33}, matrix_shape{3, 257}}) {
+        for (const matrix_shape shape :
+             {matrix_shape{5, 100}, matrix_shape{1, 1}, matrix_shape{129, 33}, matrix_shape{3, 257}}) {
             std::vector<float> x(static_cast<size_t>(shape.rows * shape.cols));
             for (size_t k = 0; k < x.size(); ++k) x[k] = random_float(k);
             const auto y = values(quantized<S>(x, shape));
             float worst = 0;
             for (size_t k = 0; k < x.size(); ++k) worst = std::max(worst, std::fabs(x[k] - y[k]));
             INFO(std::string(S::name));
-            // Half the largest gap below 1: 1/32 for E4M3, 1/8 for E5M2, 1/4 for E2M1 (floor clips 7 to 6), 1/15 for int4.
+            // Half the largest gap below 1: 1/32 for E4M3, 1/8 for E5M2, 1/4 for E2M1 (floor clips 7 to 6), 1/15 for
+            // int4.
             CHECK(worst <= (detail::is_same_v<typename S::element, fp4_e2m1> ? 0.251f : 0.126f));
         }
     });

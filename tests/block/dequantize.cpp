@@ -57,16 +57,16 @@ template <class S> int wrong_values(uint32_t scale_bits, uint8_t zero_point) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("dequantize: every code under every power-of-two scale", S, mxfp8_e4m3, mxfp8_e5m2, mxfp4, block_fp8<1, 128, e8m0>,
-                   block_fp8<128, 128, e8m0>) {
+TEST_CASE_TEMPLATE("dequantize: every code under every power-of-two scale", S, mxfp8_e4m3, mxfp8_e5m2, mxfp4,
+                   block_fp8<1, 128, e8m0>, block_fp8<128, 128, e8m0>) {
     for (uint32_t scale = 0; scale < 256; ++scale) {
         CAPTURE(scale);
         CHECK(wrong_values<S>(scale, 0) == 0);
     }
 }
 
-TEST_CASE_TEMPLATE("dequantize: every code under fp32 scales of every exponent", S, fp8_per_tensor, fp8_per_channel, block_fp8_128x128,
-                   block_fp8_1x128) {
+TEST_CASE_TEMPLATE("dequantize: every code under fp32 scales of every exponent", S, fp8_per_tensor, fp8_per_channel,
+                   block_fp8_128x128, block_fp8_1x128) {
     for (uint32_t exponent = 0; exponent < 256; ++exponent)
         for (const uint32_t mantissa : {0u, 1u, 0x00049249u, 0x00400000u, 0x005B6DB7u, 0x007FFFFFu}) {
             const uint32_t scale = exponent << 23 | mantissa;
@@ -104,17 +104,26 @@ TEST_CASE("dequantize: scale bytes 00, FE and FF, and subnormal results") {
 }
 
 TEST_CASE("dequantize: a float result is rounded once more to the 16-bit outputs") {
-    // Code 1.0, so that the product is the scale: values halfway between two bf16 or fp16 numbers, and above the largest.
+    // Code 1.0, so that the product is the scale: values halfway between two bf16 or fp16 numbers, and above the
+    // largest.
     const uint8_t code = 0x38;
     for (const uint32_t bits : {0x3F808000u, 0x3F818000u, 0x3F808001u, 0x477FF000u, 0x7F7FFFFFu}) {
         const float scale = bit_cast<float>(bits);
-        const auto view = quantized_view<const fp8_per_tensor>::make({.codes = &code, .scales = &scale, .shape = {1, 1}});
+        const auto view =
+            quantized_view<const fp8_per_tensor>::make({.codes = &code, .scales = &scale, .shape = {1, 1}});
         bf16 b;
         fp16 h;
         REQUIRE(dequantize(view.value, matrix_view<bf16>{&b, {1, 1}}).ok());
         REQUIRE(dequantize(view.value, matrix_view<fp16>{&h, {1, 1}}).ok());
         CAPTURE(bits);
-        CHECK(b.bits() == (bits == 0x3F808000u ? 0x3F80 : bits == 0x3F818000u ? 0x3F82 : bits == 0x3F808001u ? 0x3F81 : bits == 0x477FF000u ? 0x4780 : 0x7F80));
-        CHECK(h.bits() == (bits == 0x3F808000u ? 0x3C04 : bits == 0x3F818000u ? 0x3C0C : bits == 0x3F808001u ? 0x3C04 : 0x7C00));
+        CHECK(b.bits() == (bits == 0x3F808000u   ? 0x3F80
+                           : bits == 0x3F818000u ? 0x3F82
+                           : bits == 0x3F808001u ? 0x3F81
+                           : bits == 0x477FF000u ? 0x4780
+                                                 : 0x7F80));
+        CHECK(h.bits() == (bits == 0x3F808000u   ? 0x3C04
+                           : bits == 0x3F818000u ? 0x3C0C
+                           : bits == 0x3F808001u ? 0x3C04
+                                                 : 0x7C00));
     }
 }

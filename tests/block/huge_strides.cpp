@@ -21,7 +21,8 @@ namespace {
 class reserved {
   public:
     explicit reserved(size_t bytes) : bytes_(bytes) {
-        void* const p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void* const p =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         data_ = p == MAP_FAILED ? nullptr : p;
     }
     reserved(const reserved&) = delete;
@@ -37,7 +38,8 @@ class reserved {
     size_t bytes_;
 };
 
-template <class S> void check(const reserved& x, const reserved& codes, const reserved& scales, const reserved& zeros, const reserved& y) {
+template <class S>
+void check(const reserved& x, const reserved& codes, const reserved& scales, const reserved& zeros, const reserved& y) {
     constexpr int64_t rows = 3, cols = 75, stride = (int64_t{1} << 31) + 16;
     std::vector<float> tight;
     for (int64_t r = 0; r < rows; ++r)

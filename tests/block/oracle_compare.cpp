@@ -28,29 +28,49 @@ struct random_source {
     double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 };
 
-enum class data_kind { bell, log_uniform, log_narrow, ties, integer_ties, huge, subnormal, outlier, top, any_bits, count };
+enum class data_kind {
+    bell,
+    log_uniform,
+    log_narrow,
+    ties,
+    integer_ties,
+    huge,
+    subnormal,
+    outlier,
+    top,
+    any_bits,
+    count
+};
 
 float make_value(data_kind kind, random_source& g, std::int64_t at) {
     const auto with_sign = [&](double v) { return static_cast<float>(g.below(2) == 0 ? v : -v); };
     const auto significand = [&] { return 1 + static_cast<double>(g.bits() >> 9) * 0x1p-23; };
     switch (kind) {
-        case data_kind::bell: return static_cast<float>(g.uniform() + g.uniform() + g.uniform() - 1.5);
-        case data_kind::log_uniform: return with_sign(std::ldexp(significand(), g.below(276) - 149));
-        case data_kind::log_narrow: return with_sign(std::ldexp(significand(), g.below(24) - 20));
+        case data_kind::bell:
+            return static_cast<float>(g.uniform() + g.uniform() + g.uniform() - 1.5);
+        case data_kind::log_uniform:
+            return with_sign(std::ldexp(significand(), g.below(276) - 149));
+        case data_kind::log_narrow:
+            return with_sign(std::ldexp(significand(), g.below(24) - 20));
         // Multiples of 1/8 with amax 7: float scales become powers of two, and many quotients ties.
-        case data_kind::ties: return at % 8 == 3 ? -7.0f : static_cast<float>(g.below(113) - 56) / 8;
+        case data_kind::ties:
+            return at % 8 == 3 ? -7.0f : static_cast<float>(g.below(113) - 56) / 8;
         // Half integers over a range of 15: every second one a tie of int4, the end points among them.
         case data_kind::integer_ties:
             return at % 3 == 0 ? -3.5f : at % 3 == 1 ? 11.5f : static_cast<float>(g.below(31) - 7) / 2;
-        case data_kind::huge: return with_sign(std::ldexp(significand(), 100 + g.below(28)));
-        case data_kind::subnormal: return float_from_bits((g.bits() & 0x80000000u) | (g.bits() >> (8 + g.below(20))));
-        case data_kind::outlier: return with_sign(at % 29 == 7 ? std::ldexp(significand(), g.below(80)) : significand() - 1);
+        case data_kind::huge:
+            return with_sign(std::ldexp(significand(), 100 + g.below(28)));
+        case data_kind::subnormal:
+            return float_from_bits((g.bits() & 0x80000000u) | (g.bits() >> (8 + g.below(20))));
+        case data_kind::outlier:
+            return with_sign(at % 29 == 7 ? std::ldexp(significand(), g.below(80)) : significand() - 1);
         // Significands near the largest element's, where the scale rules part.
         case data_kind::top: {
             const double largest[] = {1.5, 1.75, 1.875, 1.9375, 2.0, 1.0};
             return with_sign(std::ldexp(largest[g.below(6)] + (g.below(3) - 1) * 0x1p-23, g.below(4) == 0 ? 3 : 0));
         }
-        default: return float_from_bits(g.bits());
+        default:
+            return float_from_bits(g.bits());
     }
 }
 
@@ -61,12 +81,13 @@ struct guarded {
     std::uint8_t* data() { return bytes.data() + guard; }
 };
 
-std::string first_difference(const char* what, const std::vector<std::uint8_t>& got, const std::vector<std::uint8_t>& want) {
+std::string first_difference(const char* what, const std::vector<std::uint8_t>& got,
+                             const std::vector<std::uint8_t>& want) {
     for (std::size_t k = 0; k < got.size(); ++k) {
         if (got[k] == want[k]) continue;
         char text[120];
-        std::snprintf(text, sizeof text, "%s: byte %lld is %02X, not %02X", what, static_cast<long long>(k) - static_cast<long long>(guard),
-                      got[k], want[k]);
+        std::snprintf(text, sizeof text, "%s: byte %lld is %02X, not %02X", what,
+                      static_cast<long long>(k) - static_cast<long long>(guard), got[k], want[k]);
         return text;
     }
     return {};
@@ -86,7 +107,8 @@ float source_value(source t, std::uint32_t bits) {
     return static_cast<float>(decode(t == source::bf16 ? brain() : half(), bits));
 }
 bool source_is_nan(source t, std::uint32_t bits) {
-    return t == source::fp32 ? (bits & 0x7FFFFFFFu) > 0x7F800000u : (bits & 0x7FFFu) > (t == source::bf16 ? 0x7F80u : 0x7C00u);
+    return t == source::fp32 ? (bits & 0x7FFFFFFFu) > 0x7F800000u
+                             : (bits & 0x7FFFu) > (t == source::bf16 ? 0x7F80u : 0x7C00u);
 }
 
 struct trial {
@@ -148,7 +170,8 @@ std::string compare_one(const subject& s, const trial& t, random_source& g) {
     for (std::int64_t r = 0; r < rows; ++r) {
         std::uint8_t* const row = want_codes.data() + r * p.code_stride;
         std::fill(row, row + code_bytes, std::uint8_t{0});
-        for (std::int64_t c = 0; c < cols; ++c) write_code(row, c, f.bits(), want.codes[static_cast<std::size_t>(r * cols + c)]);
+        for (std::int64_t c = 0; c < cols; ++c)
+            write_code(row, c, f.bits(), want.codes[static_cast<std::size_t>(r * cols + c)]);
     }
     for (std::int64_t i = 0; i < want.scale_rows; ++i) {
         std::uint8_t* const row = want_zeros.data() + i * p.zero_stride;
@@ -166,7 +189,8 @@ std::string compare_one(const subject& s, const trial& t, random_source& g) {
     p.zeros = f.has_zeros() ? zeros.data() : nullptr;
     float tensor_scale = 1;
     p.tensor_scale = f.has_tensor_scale() ? &tensor_scale : nullptr;
-    if (const status st = s.quantize(x.data(), x_stride, p, t.options); !st.ok()) return std::string("quantize refused ") + st.argument;
+    if (const status st = s.quantize(x.data(), x_stride, p, t.options); !st.ok())
+        return std::string("quantize refused ") + st.argument;
     if (std::string d = first_difference("scales", scales.bytes, want_scales.bytes); !d.empty()) return d;
     if (float_bits(tensor_scale) != float_bits(want.tensor_scale)) return "the tensor's scale differs";
     if (std::string d = first_difference("zeros", zeros.bytes, want_zeros.bytes); !d.empty()) return d;
@@ -174,16 +198,19 @@ std::string compare_one(const subject& s, const trial& t, random_source& g) {
 
     const std::vector<float> back = block_oracle::dequantize(f, want);
     guarded y(rows * x_stride * element_bytes), want_y = y;
-    if (const status st = s.dequantize(p, y.data(), x_stride); !st.ok()) return std::string("dequantize refused ") + st.argument;
+    if (const status st = s.dequantize(p, y.data(), x_stride); !st.ok())
+        return std::string("dequantize refused ") + st.argument;
     for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t c = 0; c < cols; ++c) {
             const std::size_t at = static_cast<std::size_t>((r * x_stride + c) * element_bytes);
             const std::uint32_t bits = source_bits(s.type, back[static_cast<std::size_t>(r * cols + c)]);
             store(want_y.data() + at, bits, element_bytes);
             std::uint32_t got = 0;
-            for (int k = 0; k < element_bytes; ++k) got |= static_cast<std::uint32_t>(y.data()[at + static_cast<std::size_t>(k)]) << (8 * k);
+            for (int k = 0; k < element_bytes; ++k)
+                got |= static_cast<std::uint32_t>(y.data()[at + static_cast<std::size_t>(k)]) << (8 * k);
             // NaN is compared as a class.
-            if (source_is_nan(s.type, bits) && source_is_nan(s.type, got)) store(want_y.data() + at, got, element_bytes);
+            if (source_is_nan(s.type, bits) && source_is_nan(s.type, got))
+                store(want_y.data() + at, got, element_bytes);
         }
     }
     return first_difference("values", y.bytes, want_y.bytes);
@@ -196,7 +223,8 @@ std::string block_test::compare_with_oracle(const subject& s) {
     for (std::int64_t rows = 1; rows <= 5; ++rows)
         for (const std::int64_t cols : {0, 1, 2, 7, 15, 16, 17, 31, 32, 33, 63, 64, 100, 127, 128, 129, 257, 300})
             shapes.push_back({rows, cols});
-    const bool rules = s.facts.scale == scale_kind::e8m0, ranges = s.facts.has_zeros(), symmetric = s.facts.is_symmetric();
+    const bool rules = s.facts.scale == scale_kind::e8m0, ranges = s.facts.has_zeros(),
+               symmetric = s.facts.is_symmetric();
     const bool orders = s.facts.has_tensor_scale();
     const int variants = rules ? 4 : symmetric ? 3 : ranges || orders ? 2 : 1;
     random_source g{0x5EEDu + static_cast<std::uint64_t>(s.r) * 16 + static_cast<std::uint64_t>(s.type)};
@@ -218,16 +246,19 @@ std::string block_test::compare_with_oracle(const subject& s) {
                 t.options.nonfinite = static_cast<nonfinite>(g.below(2));
                 t.options.element.nan = static_cast<numfmt::nan_mode>(g.below(3));
                 // Which of the two wins over Inf is not specified: do not mix them.
-                if (t.options.nonfinite == nonfinite::propagate) t.options.element.overflow = static_cast<numfmt::overflow>(g.below(4));
+                if (t.options.nonfinite == nonfinite::propagate)
+                    t.options.element.overflow = static_cast<numfmt::overflow>(g.below(4));
                 t.options.seed = g.next();
                 t.options.offset = g.below(2) == 0 ? g.next() : 0;
                 if (const std::string d = compare_one(s, t, g); !d.empty()) {
                     char where[200];
                     std::snprintf(where, sizeof where,
-                                  " (rounding %d, source %d, %lldx%lld, data %d, layout %d, padding %d, variant %d, nonfinite %d)",
+                                  " (rounding %d, source %d, %lldx%lld, data %d, layout %d, padding %d, variant %d, "
+                                  "nonfinite %d)",
                                   static_cast<int>(s.r), static_cast<int>(s.type), static_cast<long long>(shape.rows),
-                                  static_cast<long long>(shape.cols), static_cast<int>(t.kind), static_cast<int>(t.layout), t.padding,
-                                  variant, static_cast<int>(t.options.nonfinite));
+                                  static_cast<long long>(shape.cols), static_cast<int>(t.kind),
+                                  static_cast<int>(t.layout), t.padding, variant,
+                                  static_cast<int>(t.options.nonfinite));
                     return std::string(s.facts.name) + ": " + d + where;
                 }
             }
@@ -245,7 +276,7 @@ status faulty_quantize(const void* x, std::int64_t stride, const raw_parts& p, c
     if (p.shape.rows != 5 || p.shape.cols != 33) return s;
     auto* const codes = static_cast<std::uint8_t*>(p.codes);
     auto* const scales = static_cast<std::uint8_t*>(p.scales);
-    if (Fault == 0) codes[16] ^= 0x10;  // the unused high nibble of the last byte of row 0
+    if (Fault == 0) codes[16] ^= 0x10;                  // the unused high nibble of the last byte of row 0
     if (Fault == 1) codes[4 * p.code_stride + 17] = 1;  // one byte behind the last row
     if (Fault == 2) scales[scale_position(p.layout, p.scale_stride, 4, 1)] ^= 1;
     if (Fault == 3) codes[p.code_stride + 3] ^= 0x80;

@@ -74,7 +74,8 @@ template <class S, rounding R, class T, source Type> subject make_subject() {
 std::string compare_with_oracle(const subject& s);
 
 template <class... Subjects> std::string compare_all(const char* name, const Subjects&... subjects) {
-    if (block_oracle::facts_of(name).name.empty()) return std::string(name) + ": tests/support/block_oracle.hpp does not know it";
+    if (block_oracle::facts_of(name).name.empty())
+        return std::string(name) + ": tests/support/block_oracle.hpp does not know it";
     std::string difference;
     ((difference = difference.empty() ? compare_with_oracle(subjects) : difference), ...);
     return difference;
@@ -83,14 +84,14 @@ template <class... Subjects> std::string compare_all(const char* name, const Sub
 /// Every rounding over float, and the 16-bit sources under some of them.
 template <class S> std::string compare_scheme() {
     using enum rounding;
-    return compare_all(S::name, make_subject<S, nearest_even, float, source::fp32>(),
-                       make_subject<S, nearest_away, float, source::fp32>(),
-                       make_subject<S, nearest_to_zero, float, source::fp32>(),
-                       make_subject<S, toward_zero, float, source::fp32>(), make_subject<S, stochastic, float, source::fp32>(),
-                       make_subject<S, nearest_even, numfmt::bf16, source::bf16>(),
-                       make_subject<S, toward_zero, numfmt::bf16, source::bf16>(),
-                       make_subject<S, nearest_even, numfmt::fp16, source::fp16>(),
-                       make_subject<S, stochastic, numfmt::fp16, source::fp16>());
+    return compare_all(
+        S::name, make_subject<S, nearest_even, float, source::fp32>(),
+        make_subject<S, nearest_away, float, source::fp32>(), make_subject<S, nearest_to_zero, float, source::fp32>(),
+        make_subject<S, toward_zero, float, source::fp32>(), make_subject<S, stochastic, float, source::fp32>(),
+        make_subject<S, nearest_even, numfmt::bf16, source::bf16>(),
+        make_subject<S, toward_zero, numfmt::bf16, source::bf16>(),
+        make_subject<S, nearest_even, numfmt::fp16, source::fp16>(),
+        make_subject<S, stochastic, numfmt::fp16, source::fp16>());
 }
 
 /// The default rounding and the random one: for schemes that only vary a parameter of another.

@@ -10,8 +10,13 @@ using namespace numfmt;
 namespace {
 
 template <class Element, int64_t Rows, int64_t Cols> struct test_scheme : block_scheme<Element, e8m0, Rows, Cols> {
-    static constexpr detail::fixed_name full_name =
-        detail::fixed_name{}.add("test_").add(detail::is_same_v<Element, fp4_e2m1> ? "e2m1" : "e2m3").add("_").add(Rows).add("x").add(Cols);
+    static constexpr detail::fixed_name full_name = detail::fixed_name{}
+                                                        .add("test_")
+                                                        .add(detail::is_same_v<Element, fp4_e2m1> ? "e2m1" : "e2m3")
+                                                        .add("_")
+                                                        .add(Rows)
+                                                        .add("x")
+                                                        .add(Cols);
     static constexpr const char* name = full_name.text;
     static constexpr const char* source = "this test";
 };

@@ -6,7 +6,8 @@
 
 using namespace numfmt;
 
-TEST_CASE_TEMPLATE("oracle: fp8 with float scales", S, fp8_per_tensor, fp8_per_channel, block_fp8_128x128, block_fp8_1x128) {
+TEST_CASE_TEMPLATE("oracle: fp8 with float scales", S, fp8_per_tensor, fp8_per_channel, block_fp8_128x128,
+                   block_fp8_1x128) {
     CHECK(block_test::compare_scheme<S>() == "");
 }
 

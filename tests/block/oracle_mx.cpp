@@ -6,8 +6,8 @@
 
 using namespace numfmt;
 
-TEST_CASE_TEMPLATE("oracle: power-of-two scales", S, mxfp8_e4m3, mxfp8_e5m2, mxint8, mxfp6_e2m3, mxfp6_e3m2, mxfp4, block_fp8<128, 128, e8m0>,
-                   block_fp8<1, 128, e8m0>) {
+TEST_CASE_TEMPLATE("oracle: power-of-two scales", S, mxfp8_e4m3, mxfp8_e5m2, mxint8, mxfp6_e2m3, mxfp6_e3m2, mxfp4,
+                   block_fp8<128, 128, e8m0>, block_fp8<1, 128, e8m0>) {
     CHECK(block_test::compare_scheme<S>() == "");
 }
 

@@ -34,19 +34,23 @@ template <int Bits> void check_width() {
 
             // The codes carry bits above their width, which must be dropped.
             const auto codes = exactly(columns, 0);
-            for (int64_t j = 0; j < columns; ++j) codes[static_cast<size_t>(j)] = random_byte(static_cast<uint64_t>(first * 64 + n * 1024 + j));
+            for (int64_t j = 0; j < columns; ++j)
+                codes[static_cast<size_t>(j)] = random_byte(static_cast<uint64_t>(first * 64 + n * 1024 + j));
             const auto want = exactly(bytes, 0);
-            for (int64_t j = 0; j < columns; ++j) oracle::write_code(want.get(), j, Bits, codes[static_cast<size_t>(j)]);
+            for (int64_t j = 0; j < columns; ++j)
+                oracle::write_code(want.get(), j, Bits, codes[static_cast<size_t>(j)]);
 
             // Written in two steps over garbage, with canaries around: the second step keeps the first one's bits.
             const auto row = exactly(bytes + 16, 0xA5);
             pack<Bits>(codes.get(), first, row.get() + 8, 0);
             pack<Bits>(codes.get() + first, n, row.get() + 8, first);
             int wrong = 0;
-            for (int64_t k = 0; k < bytes; ++k) wrong += row[static_cast<size_t>(k + 8)] != want[static_cast<size_t>(k)];
+            for (int64_t k = 0; k < bytes; ++k)
+                wrong += row[static_cast<size_t>(k + 8)] != want[static_cast<size_t>(k)];
             CHECK(wrong == 0);  // the unused bits of the last byte are zero in `want`
             int touched = 0;
-            for (size_t k = 0; k < 8; ++k) touched += (row[k] != 0xA5) + (row[static_cast<size_t>(bytes) + 8 + k] != 0xA5);
+            for (size_t k = 0; k < 8; ++k)
+                touched += (row[k] != 0xA5) + (row[static_cast<size_t>(bytes) + 8 + k] != 0xA5);
             CHECK(touched == 0);
 
             // Read from a row that ends with its allocation, into an array that ends with the codes.

@@ -11,7 +11,9 @@ using namespace numfmt;
 
 namespace {
 template <class S> constexpr double bits = scheme_traits<S>::bits_per_weight();
-template <class S> double bits_of(int64_t rows, int64_t cols) { return scheme_traits<S>::bits_per_weight(matrix_shape{rows, cols}); }
+template <class S> double bits_of(int64_t rows, int64_t cols) {
+    return scheme_traits<S>::bits_per_weight(matrix_shape{rows, cols});
+}
 }  // namespace
 
 TEST_CASE("scheme: bits per weight are the published figures") {
@@ -50,12 +52,15 @@ TEST_CASE("scheme: bits per weight of one tensor count padding and partial block
 
 TEST_CASE("scheme: an owning tensor stores just those bits") {
     for_each(all_schemes{}, []<class S>() {
-        for (const matrix_shape shape : {matrix_shape{1, 1}, matrix_shape{5, 33}, matrix_shape{129, 257}, matrix_shape{128, 256}}) {
+        for (const matrix_shape shape :
+             {matrix_shape{1, 1}, matrix_shape{5, 33}, matrix_shape{129, 257}, matrix_shape{128, 256}}) {
             const auto t = quantized_tensor<S>::make(shape);
             REQUIRE(t.ok());
             INFO(std::string(S::name));
-            CHECK(static_cast<double>(t.value.bytes()) * 8 ==
-                  doctest::Approx(scheme_traits<S>::bits_per_weight(shape) * static_cast<double>(shape.rows * shape.cols)).epsilon(1e-12));
+            CHECK(
+                static_cast<double>(t.value.bytes()) * 8 ==
+                doctest::Approx(scheme_traits<S>::bits_per_weight(shape) * static_cast<double>(shape.rows * shape.cols))
+                    .epsilon(1e-12));
         }
     });
 }

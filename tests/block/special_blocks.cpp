@@ -23,8 +23,9 @@ struct block_case {
     size_t period;
 
     float value(int64_t k) const {
-        const size_t at = static_cast<size_t>(k) < start.size() ? static_cast<size_t>(k)
-                                                                : start.size() - period + (static_cast<size_t>(k) - start.size()) % period;
+        const size_t at = static_cast<size_t>(k) < start.size()
+                              ? static_cast<size_t>(k)
+                              : start.size() - period + (static_cast<size_t>(k) - start.size()) % period;
         return bit_cast<float>(start[at]);
     }
 };
@@ -48,16 +49,18 @@ struct row {
 };
 
 // Derived by hand. fp32 scale of amax 1.75: 1.75 / 448 = 2^-8, elements times 256: 448 = 7E, -128 = F0, 64 = 68. Of no
-// amax, or one below 448 * 2^-126: 2^-126; then 1 - 2^-23 rounds to 1 = 38, -0.5 = B0, and 2^-23 is below half of E4M3's
-// smallest 2^-9. The E8M0 byte of amax 1.75 is 127 + 0 - emax (8, 15, 2): elements times 2^8 as before, times 2^15:
-// 57344 = 7B, -2^14 = F4, 2^13 = 70; times 4: 7 saturates to 6 = 7, -2 = C, 1 = 2. Of tiny ones it is 00, 2^-127:
+// amax, or one below 448 * 2^-126: 2^-126; then 1 - 2^-23 rounds to 1 = 38, -0.5 = B0, and 2^-23 is below half of
+// E4M3's smallest 2^-9. The E8M0 byte of amax 1.75 is 127 + 0 - emax (8, 15, 2): elements times 2^8 as before, times
+// 2^15: 57344 = 7B, -2^14 = F4, 2^13 = 70; times 4: 7 saturates to 6 = 7, -2 = C, 1 = 2. Of tiny ones it is 00, 2^-127:
 // elements times 2^127: 2 - 2^-22 rounds to 2 = 40 (E5M2 40, E2M1 4), -1 = B8 (BC, A).
 // int4 over [-0.5, 1.75]: 2.25 / 15 = 0.15, in binary16 30CD = 0.1500244; zero point round(3.33) = 3; 11.66 + 3 = 15,
 // -3.33 + 3 = 0, 1.67 + 3 = 5. Symmetric: 1.75 / 7 = 0.25 = 3400. MXINT8: 64 times 1.75, -0.5, 0.25. MXFP6: E2M3 has
-// emax 2 and 1E = 7, E3M2 emax 4 and 28 = 1F. NVFP4 beside an amax of 2.96: 448 * 1.75 / 2.96 = 264.9, in E4M3 256 = 78;
-// elements times 2688 / 2.96 / 256 = 3.547: 6.2, -1.77, 0.89; a block scale of 0 has the factor FLT_MAX. Zeros: 1e-5 / 15 = 11.18 * 2^-24 = 000B. Subnormals: the smallest scale, 2^-24 = 0001.
+// emax 2 and 1E = 7, E3M2 emax 4 and 28 = 1F. NVFP4 beside an amax of 2.96: 448 * 1.75 / 2.96 = 264.9, in E4M3 256 =
+// 78; elements times 2688 / 2.96 / 256 = 3.547: 6.2, -1.77, 0.89; a block scale of 0 has the factor FLT_MAX. Zeros:
+// 1e-5 / 15 = 11.18 * 2^-24 = 000B. Subnormals: the smallest scale, 2^-24 = 0001.
 const row rows[] = {
-    {"fp8_per_tensor, fp8_per_channel, block_fp8_128x128, block_fp8_1x128", 0, "propagate", "7FC00000", "", "00 00 00 00 00"},
+    {"fp8_per_tensor, fp8_per_channel, block_fp8_128x128, block_fp8_1x128", 0, "propagate", "7FC00000", "",
+     "00 00 00 00 00"},
     {"", 0, "saturate", "3B800000", "", "7F 7E F0 68 00"},
     {"", 1, "propagate", "7FC00000", "", "00 00 00 00 00"},
     {"", 1, "saturate", "3B800000", "", "7E 7E F0 68 00"},
@@ -170,8 +173,10 @@ std::string hex(uint32_t v, int digits) {
 }
 
 template <class S> uint32_t scale_bits(const quantized_view<const S>& v, int64_t i, int64_t j) {
-    if constexpr (detail::is_same_v<typename S::scale, float>) return bit_cast<uint32_t>(v.scale(i, j));
-    else return v.scale(i, j);
+    if constexpr (detail::is_same_v<typename S::scale, float>)
+        return bit_cast<uint32_t>(v.scale(i, j));
+    else
+        return v.scale(i, j);
 }
 
 /// A tensor of four blocks (one along an axis that a block covers), the special one not the first.
@@ -189,7 +194,8 @@ template <class S> struct tensor {
     /// Calls f(row, col, index in the block) over the special block.
     template <class F> static void each(F&& f) {
         for (int64_t r = 0; r < block_rows; ++r)
-            for (int64_t c = 0; c < block_cols; ++c) f(special_row * block_rows + r, special_col * block_cols + c, r * block_cols + c);
+            for (int64_t c = 0; c < block_cols; ++c)
+                f(special_row * block_rows + r, special_col * block_cols + c, r * block_cols + c);
     }
     matrix_view<const float> view() const { return {x.data(), {rows, cols}}; }
 };
@@ -212,10 +218,13 @@ template <class S> void check_row(const row& want, nonfinite policy) {
     int unlike = 0;
     t.each([&](int64_t r, int64_t c, int64_t k) {
         const std::string code = hex(v.code(r, c), digits);
-        if (k < static_cast<int64_t>(in.start.size())) codes += (k == 0 ? "" : " ") + code;
-        else unlike += code != hex(v.code(t.special_row * t.block_rows + (k - static_cast<int64_t>(in.period)) / t.block_cols,
-                                          t.special_col * t.block_cols + (k - static_cast<int64_t>(in.period)) % t.block_cols),
-                                   digits);
+        if (k < static_cast<int64_t>(in.start.size()))
+            codes += (k == 0 ? "" : " ") + code;
+        else
+            unlike +=
+                code != hex(v.code(t.special_row * t.block_rows + (k - static_cast<int64_t>(in.period)) / t.block_cols,
+                                   t.special_col * t.block_cols + (k - static_cast<int64_t>(in.period)) % t.block_cols),
+                            digits);
     });
     CHECK(codes == want.codes);
     CHECK(unlike == 0);
@@ -231,7 +240,8 @@ template <class S> void check_row(const row& want, nonfinite policy) {
             }
     for (int64_t r = 0; r < t.rows; ++r)
         for (int64_t c = 0; c < t.cols; ++c)
-            if (r / t.block_rows != t.special_row || c / t.block_cols != t.special_col) changed += v.code(r, c) != before.code(r, c);
+            if (r / t.block_rows != t.special_row || c / t.block_cols != t.special_col)
+                changed += v.code(r, c) != before.code(r, c);
     CHECK(changed == 0);
 
     // A NaN scale decodes to NaN, zeros to zeros, everything else to finite numbers but the element NaN itself.
@@ -241,7 +251,8 @@ template <class S> void check_row(const row& want, nonfinite policy) {
     t.each([&](int64_t r, int64_t c, int64_t k) {
         const float value = y[static_cast<size_t>(r * t.cols + c)];
         const bool poisoned = want.block_case <= 2 && policy == nonfinite::propagate;
-        const bool nan_code = want.block_case == 0 && k == 0 && detail::is_one_of_v<typename S::element, fp8_e4m3, fp8_e5m2>;
+        const bool nan_code =
+            want.block_case == 0 && k == 0 && detail::is_one_of_v<typename S::element, fp8_e4m3, fp8_e5m2>;
         wrong += detail::is_nan(value) != (poisoned || nan_code);
         if (want.block_case == 3) wrong += value != 0;
     });
@@ -250,12 +261,13 @@ template <class S> void check_row(const row& want, nonfinite policy) {
 
 /// The table as it stands in the document.
 std::vector<std::string> document_rows() {
-    std::vector<std::string> lines = {"| schemes | elements of the block | nonfinite | scale | zero point | codes |", "|---|---|---|---|---|---|"};
+    std::vector<std::string> lines = {"| schemes | elements of the block | nonfinite | scale | zero point | codes |",
+                                      "|---|---|---|---|---|---|"};
     std::string names;
     for (const row& r : rows) {
         if (*r.schemes != '\0') names = r.schemes;
-        lines.push_back("| " + names + " | " + cases[r.block_case].name + " | " + r.nonfinite + " | " + r.scale + " | " +
-                        (*r.zero != '\0' ? r.zero : "-") + " | " + r.codes + " |");
+        lines.push_back("| " + names + " | " + cases[r.block_case].name + " | " + r.nonfinite + " | " + r.scale +
+                        " | " + (*r.zero != '\0' ? r.zero : "-") + " | " + r.codes + " |");
     }
     return lines;
 }
@@ -284,7 +296,8 @@ TEST_CASE("special blocks: scale bits and codes of every scheme, and the blocks 
 
 TEST_CASE("special blocks: every position of a NaN poisons its block") {
     for_each(all_schemes{}, []<class S>() {
-        for (const int64_t at : {int64_t{0}, tensor<S>::block_cols - 1, tensor<S>::block_rows * tensor<S>::block_cols - 1}) {
+        for (const int64_t at :
+             {int64_t{0}, tensor<S>::block_cols - 1, tensor<S>::block_rows * tensor<S>::block_cols - 1}) {
             for (const uint32_t bits : {0x7F800001u, 0xFFFFFFFFu, 0x7FC00000u, 0xFF800000u}) {
                 tensor<S> t;
                 t.each([&](int64_t r, int64_t c, int64_t k) {
@@ -312,9 +325,12 @@ TEST_CASE("special blocks: a block of nothing but NaN and Inf saturates to finit
         INFO(std::string(S::name));
         CHECK(y[0] > 0);
         CHECK(detail::is_finite(y[0]));
-        if constexpr (S::has_zero_point) CHECK(y[1] == 0.0f);  // unsigned codes end at the zero point
-        else if constexpr (requires { S::fixed_zero_point; }) CHECK(y[1] / 8 == doctest::Approx(-y[0] / 7));  // -8 and 7
-        else CHECK(y[1] == -y[0]);
+        if constexpr (S::has_zero_point)
+            CHECK(y[1] == 0.0f);  // unsigned codes end at the zero point
+        else if constexpr (requires { S::fixed_zero_point; })
+            CHECK(y[1] / 8 == doctest::Approx(-y[0] / 7));  // -8 and 7
+        else
+            CHECK(y[1] == -y[0]);
     });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The signal-to-quantization-noise ratio of Gaussian data, within 0.1 dB on both sides of reference values. Those are a
-// Monte Carlo run of an independent program over 2^26 samples (standard error 0.003 dB); for one run of 2^20 samples the
-// standard error is below 0.025 dB.
+// Monte Carlo run of an independent program over 2^26 samples (standard error 0.003 dB); for one run of 2^20 samples
+// the standard error is below 0.025 dB.
 #include <doctest/doctest.h>
 
 #include <numfmt/numfmt.hpp>

@@ -66,9 +66,12 @@ TEST_CASE("stochastic: the same codes for strided views, bf16 and fp16 sources o
         CHECK((random_codes<S>(matrix_view<const fp16>{h.data(), {rows, cols}}, o) == want));
         // And it is the seed and the offset that matter; MXINT8 holds these values exactly.
         if constexpr (detail::is_same_v<S, mxint8>) return;
-        CHECK((random_codes<S>(matrix_view<const float>{x.data(), {rows, cols}}, {.seed = o.seed + 1, .offset = 3}) != want));
-        CHECK((random_codes<S>(matrix_view<const float>{x.data(), {rows, cols}}, {.seed = o.seed, .offset = 4}) != want));
-        CHECK((random_codes<S>(matrix_view<const float>{x.data(), {rows, cols}}, {.seed = o.seed + (uint64_t{1} << 32), .offset = 3}) != want));
+        CHECK((random_codes<S>(matrix_view<const float>{x.data(), {rows, cols}}, {.seed = o.seed + 1, .offset = 3}) !=
+               want));
+        CHECK(
+            (random_codes<S>(matrix_view<const float>{x.data(), {rows, cols}}, {.seed = o.seed, .offset = 4}) != want));
+        CHECK((random_codes<S>(matrix_view<const float>{x.data(), {rows, cols}},
+                               {.seed = o.seed + (uint64_t{1} << 32), .offset = 3}) != want));
     });
 }
 
@@ -77,7 +80,8 @@ TEST_CASE("stochastic: slices of whole blocks of rows give the same codes under 
     const std::vector<float> x = bell(rows * cols);
     for_each(all_schemes{}, [&]<class S>() {
         if constexpr (S::block.rows != whole && !S::has_tensor_scale) {  // a scale of the tensor changes with the slice
-            const auto want = random_codes<S>(matrix_view<const float>{x.data(), {rows, cols}}, {.seed = 5, .offset = 1000});
+            const auto want =
+                random_codes<S>(matrix_view<const float>{x.data(), {rows, cols}}, {.seed = 5, .offset = 1000});
             std::vector<uint8_t> got;
             for (const int64_t first : {0, 128}) {
                 const int64_t count = first == 0 ? 128 : 256;
@@ -97,7 +101,8 @@ TEST_CASE("stochastic: the draw is that of the logical index, also past 2^32 and
     for (const uint64_t offset : {uint64_t{0}, (uint64_t{1} << 32) - 7, (uint64_t{1} << 34) - 2, ~uint64_t{0} - 60}) {
         const quantize_options o{.seed = 42, .offset = offset};
         CAPTURE(offset);
-        CHECK((random_codes<mxfp4>(matrix_view<const float>{x.data(), {3, 50}}, o) == block_oracle::quantize(facts, x, 3, 50, random_rounding, o).codes));
+        CHECK((random_codes<mxfp4>(matrix_view<const float>{x.data(), {3, 50}}, o) ==
+               block_oracle::quantize(facts, x, 3, 50, random_rounding, o).codes));
     }
 }
 

@@ -67,12 +67,16 @@ TEST_CASE("view: what is valid") {
             CHECK(v.value.cols() == 40);
             CHECK(v.value.parts().code_stride == 40 * scheme_traits<S>::element_bits / 8);
             const matrix_shape scales = v.value.scale_shape();
-            CHECK(v.value.parts().scale_stride == (layout == scale_layout::row_major ? scales.cols : layout == scale_layout::mn_major ? scales.rows : 1));
+            CHECK(v.value.parts().scale_stride == (layout == scale_layout::row_major  ? scales.cols
+                                                   : layout == scale_layout::mn_major ? scales.rows
+                                                                                      : 1));
             CHECK(v.value.code_row(2) == m.bytes + 2 * v.value.parts().code_stride);
         }
     });
     CHECK(quantized_view<two_level>::make(m.parts<two_level>()).ok());
-    CHECK(quantized_view<const two_level>(quantized_view<two_level>::make(m.parts<two_level>()).value).parts().tensor_scale == &m.tensor_scale);
+    CHECK(quantized_view<const two_level>(quantized_view<two_level>::make(m.parts<two_level>()).value)
+              .parts()
+              .tensor_scale == &m.tensor_scale);
 }
 
 TEST_CASE("view: null pointers are named") {
@@ -86,8 +90,10 @@ TEST_CASE("view: null pointers are named") {
         check(make(p), status_code::null_pointer, "scales", 0, 0);
         p = m.parts<S>();
         p.zeros = nullptr;
-        if (S::has_zero_point) check(make(p), status_code::null_pointer, "zeros", 0, 0);
-        else CHECK(make(p).ok());
+        if (S::has_zero_point)
+            check(make(p), status_code::null_pointer, "zeros", 0, 0);
+        else
+            CHECK(make(p).ok());
     });
     auto p = m.parts<two_level>();
     p.tensor_scale = nullptr;
@@ -138,7 +144,8 @@ TEST_CASE("view: negative and overflowing sizes") {
 
     check(quantized_tensor<mxfp4>::make({-3, 4}).status, status_code::negative_size, "rows", -3, 0);
     check(quantized_tensor<mxfp4>::make({3, -4}).status, status_code::negative_size, "cols", -4, 0);
-    check(quantized_tensor<mxfp4>::make({int64_t{1} << 62, 4}).status, status_code::size_overflow, "rows", int64_t{1} << 62, 0);
+    check(quantized_tensor<mxfp4>::make({int64_t{1} << 62, 4}).status, status_code::size_overflow, "rows",
+          int64_t{1} << 62, 0);
 }
 
 TEST_CASE("view: strides that are too small") {
@@ -196,7 +203,8 @@ TEST_CASE("view: misaligned scales") {
 TEST_CASE("view: zero rows and zero columns need no memory") {
     for_each(all_schemes{}, []<class S>() {
         for (const matrix_shape shape : {matrix_shape{0, 0}, matrix_shape{0, 100}, matrix_shape{100, 0}}) {
-            for (const scale_layout layout : {scale_layout::row_major, scale_layout::mn_major, scale_layout::tiled_128x4}) {
+            for (const scale_layout layout :
+                 {scale_layout::row_major, scale_layout::mn_major, scale_layout::tiled_128x4}) {
                 view_parts<S> p;
                 p.shape = shape;
                 p.layout = layout;
@@ -221,8 +229,8 @@ TEST_CASE("view: quantize and dequantize say what is wrong and write nothing") {
     for (auto& b : m.bytes) b = 0xA5;
     const auto v = quantized_view<block_fp8_1x128>::make(m.parts<block_fp8_1x128>()).value;
     alignas(8) float x[3 * 50 + 2] = {};
-    const auto both = [&](matrix_shape shape, int64_t stride, const char* pointer_x, const char* pointer_y, status_code code, int64_t got,
-                          int64_t wanted, float* data) {
+    const auto both = [&](matrix_shape shape, int64_t stride, const char* pointer_x, const char* pointer_y,
+                          status_code code, int64_t got, int64_t wanted, float* data) {
         check(quantize(matrix_view<const float>{data, shape, stride}, v), code, pointer_x, got, wanted);
         check(dequantize(v, matrix_view<float>{data, shape, stride}), code, pointer_y, got, wanted);
     };
@@ -234,7 +242,8 @@ TEST_CASE("view: quantize and dequantize say what is wrong and write nothing") {
     both({3, 40}, big / 3, "x.stride", "y.stride", status_code::size_overflow, big / 3, 0, x);
     both({-3, 40}, 0, "rows", "rows", status_code::negative_size, -3, 0, x);
     both({3, -40}, 0, "cols", "cols", status_code::negative_size, -40, 0, x);
-    both({3, 40}, 0, "x", "y", status_code::misaligned, 1, 4, reinterpret_cast<float*>(reinterpret_cast<uint8_t*>(x) + 1));
+    both({3, 40}, 0, "x", "y", status_code::misaligned, 1, 4,
+         reinterpret_cast<float*>(reinterpret_cast<uint8_t*>(x) + 1));
     int touched = 0;
     for (const uint8_t b : m.bytes) touched += b != 0xA5;
     for (const float s : m.scales) touched += s != 0;
@@ -243,7 +252,9 @@ TEST_CASE("view: quantize and dequantize say what is wrong and write nothing") {
     // The owning overload reports the same.
     check(quantize<mxfp4>(matrix_view<const float>{nullptr, {3, 40}}).status, status_code::null_pointer, "x", 0, 0);
     check(quantize<mxfp4>(matrix_view<const float>{x, {3, 40}, 2}).status, status_code::too_small, "x.stride", 2, 40);
-    check(quantize<mxfp4>(matrix_view<const bf16>{reinterpret_cast<const bf16*>(reinterpret_cast<uint8_t*>(x) + 1), {3, 40}}).status,
+    check(quantize<mxfp4>(
+              matrix_view<const bf16>{reinterpret_cast<const bf16*>(reinterpret_cast<uint8_t*>(x) + 1), {3, 40}})
+              .status,
           status_code::misaligned, "x", 1, 2);
     CHECK(quantize(matrix_view<const float>{x, {3, 40}, 50}, v).ok());
 }
@@ -265,7 +276,10 @@ TEST_CASE("view: scale positions of the three layouts") {
     CHECK(one.scale_offset(127, 3) == 511);
     // Tiles follow each other along the columns first; 300 x 320 has 10 scale columns, three tiles a row.
     std::vector<uint8_t> codes(300 * 160), scales(3 * 3 * 512);
-    const auto v = quantized_view<mxfp4>::make({.codes = codes.data(), .scales = scales.data(), .shape = {300, 320}, .layout = scale_layout::tiled_128x4}).value;
+    const auto v =
+        quantized_view<mxfp4>::make(
+            {.codes = codes.data(), .scales = scales.data(), .shape = {300, 320}, .layout = scale_layout::tiled_128x4})
+            .value;
     CHECK(v.parts().scale_stride == 3);
     CHECK(v.scale_offset(0, 4) == 512);
     CHECK(v.scale_offset(0, 8) == 1024);
@@ -279,9 +293,14 @@ TEST_CASE("view: scale positions of the three layouts") {
     for (const int n : used) (n > 1 ? more : once) += n;
     CHECK(once == 3000);
     CHECK(more == 0);
-    const auto row = quantized_view<mxfp4>::make({.codes = codes.data(), .scales = scales.data(), .shape = {300, 320}, .scale_stride = 12}).value;
+    const auto row = quantized_view<mxfp4>::make(
+                         {.codes = codes.data(), .scales = scales.data(), .shape = {300, 320}, .scale_stride = 12})
+                         .value;
     CHECK(row.scale_offset(7, 9) == 93);
-    const auto column = quantized_view<mxfp4>::make({.codes = codes.data(), .scales = scales.data(), .shape = {300, 320}, .layout = scale_layout::mn_major}).value;
+    const auto column =
+        quantized_view<mxfp4>::make(
+            {.codes = codes.data(), .scales = scales.data(), .shape = {300, 320}, .layout = scale_layout::mn_major})
+            .value;
     CHECK(column.scale_offset(7, 9) == 2707);
 }
 
@@ -303,11 +322,14 @@ TEST_CASE("view: a read-only view has the same parts") {
     CHECK(c.parts().zero_stride == 5);
     CHECK(c.parts().layout == scale_layout::mn_major);
     CHECK(c.zero_row(2) == p.zeros + 10);
-    static_assert(std::is_same_v<decltype(c.code_row(0)), const uint8_t*> && std::is_same_v<decltype(v.code_row(0)), uint8_t*>);
+    static_assert(std::is_same_v<decltype(c.code_row(0)), const uint8_t*> &&
+                  std::is_same_v<decltype(v.code_row(0)), uint8_t*>);
     static_assert(std::is_convertible_v<quantized_view<mxfp4>, quantized_view<const mxfp4>>);
     static_assert(!std::is_convertible_v<quantized_view<const mxfp4>, quantized_view<mxfp4>>);
-    static_assert(std::is_trivially_copyable_v<quantized_view<mxfp4>> && std::is_trivially_copyable_v<matrix_view<float>>);
-    static_assert(std::is_convertible_v<matrix_view<float>, matrix_view<const float>> && !std::is_convertible_v<matrix_view<const float>, matrix_view<float>>);
+    static_assert(std::is_trivially_copyable_v<quantized_view<mxfp4>> &&
+                  std::is_trivially_copyable_v<matrix_view<float>>);
+    static_assert(std::is_convertible_v<matrix_view<float>, matrix_view<const float>> &&
+                  !std::is_convertible_v<matrix_view<const float>, matrix_view<float>>);
     const matrix_view<const float> converted = matrix_view<float>{m.scales, {2, 3}, 5};
     CHECK(converted.row_stride() == 5);
     CHECK(converted.row(1) == m.scales + 5);

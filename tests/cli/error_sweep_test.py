@@ -182,7 +182,8 @@ class BadInput(Case):
         self.refused("--summary: does not go with --json", "--summary", "--json")
         self.refused("--scale-rule: none of the chosen", "--scheme", "bf16", "--scale-rule", "ceil")
         self.refused("--int4-range: none of the chosen", "--scheme", "mxfp4", "--int4-range", "minmax")
-        self.refused("--int4-symmetric-range: none of the chosen", "--scheme", "awq_int4", "--int4-symmetric-range", "within_7")
+        self.refused("--int4-symmetric-range: none of the chosen", "--scheme", "awq_int4",
+                     "--int4-symmetric-range", "within_7")
 
     def test_outputs(self):
         self.refused("--csv: cannot write", "--csv", self.directory / "no" / "out.csv")
@@ -235,7 +236,8 @@ class Outputs(Case):
 
     def test_bits_per_weight(self):
         rows = {r["scheme"]: r for r in self.sweep(SAMPLE, "--tensor", "layer.0")["schemes"]}
-        for scheme, bits in (("bf16", 16), ("fp8_e4m3", 8), ("mxfp4", 4.25), ("mxfp8_e4m3", 8.25), ("awq_int4", 4.15625),
+        for scheme, bits in (("bf16", 16), ("fp8_e4m3", 8), ("mxfp4", 4.25), ("mxfp8_e4m3", 8.25),
+                             ("awq_int4", 4.15625),
                              ("block_fp8_128x128", 8.001953125), ("block_fp8_1x128", 8.25), ("fp8_per_tensor", 8)):
             self.assertEqual(rows[scheme]["bits_per_weight"], bits)
         # [384, 384]: three groups a row have 3 * 4 bits of zero points in 2 bytes; one float for the tensor.
@@ -304,8 +306,8 @@ class Outputs(Case):
         for scheme in UNSCALED + ["mxfp4", "awq_int4", "block_fp8_128x128"]:
             self.assertEqual(text.count(f">{scheme}<"), 1, scheme)
         # No two labels overlap: 7.3 units a character and 13 a line at this font size.
-        places = re.findall(r'translate\(([\d.]+),([\d.]+)\)"[^>]*font-size="13.00"[^>]*anchor="middle">\s*<text>(\w+)</text>',
-                            text)
+        places = re.findall(r'translate\(([\d.]+),([\d.]+)\)"[^>]*font-size="13.00"[^>]*anchor="middle">\s*'
+                            r'<text>(\w+)</text>', text)
         self.assertGreaterEqual(len(places), 16)
         boxes = [(float(x), float(y), 7.3 * len(name) / 2, name) for x, y, name in places]
         for i, (x, y, half, name) in enumerate(boxes):
@@ -347,7 +349,8 @@ class Options(Case):
     def test_rounding_reaches_every_row(self):
         # Ties of every format with a scale of 1 somewhere, and values between.
         values = [2.5, 3.5, -2.5, 5.0, 7.0, 0.25, 0.75, -1.75] * 16 + spread(128, 6.0)
-        path = self.file(tensors(w__weight=("F32", [2, 128], floats(values)), w__input=("F32", [1, 128], floats([1] * 128))))
+        path = self.file(tensors(w__weight=("F32", [2, 128], floats(values)),
+                                 w__input=("F32", [1, 128], floats([1] * 128))))
         by_rounding = {}
         for rounding in ("nearest_even", "nearest_away", "nearest_to_zero", "toward_zero", "stochastic"):
             by_rounding[rounding] = self.rows(path, "--rounding", rounding)
@@ -430,7 +433,8 @@ class Options(Case):
     def test_lost_weights_leave_no_good_looking_output_error(self):
         values = spread(2 * 32)
         values[3] = math.nan
-        path = self.file(tensors(a__weight=("F32", [2, 32], floats(values)), a__input=("F32", [1, 32], floats(spread(32)))))
+        path = self.file(tensors(a__weight=("F32", [2, 32], floats(values)),
+                                 a__input=("F32", [1, 32], floats(spread(32)))))
         rows = self.rows(path)
         self.assertIsNone(rows[("mxfp4", "floor")]["wx_relative_error"])
         self.assertGreater(rows[("bf16", None)]["wx_relative_error"], 0)
@@ -477,7 +481,7 @@ class Files(Case):
         self.assertEqual(results["F32"]["schemes"][0]["weights"], 8)
 
     def test_experts_are_separate_matrices(self):
-        # Two experts of 3 rows, a thousand times apart: a scale or a block that straddled them would flush the small one.
+        # Two experts of 3 rows, a thousand times apart: a scale or block across both would flush the small one.
         small, large = spread(3 * 40, 1e-3), spread(3 * 40, 1.0)
         stacked = self.file(tensors(w=("F32", [2, 3, 40], floats(small + large))), "stacked.safetensors")
         apart = self.file(tensors(a=("F32", [3, 40], floats(small)), b=("F32", [3, 40], floats(large))))
@@ -486,7 +490,8 @@ class Files(Case):
         self.assertEqual(self.rows(deep), self.rows(apart))
 
     def test_what_is_skipped_is_named(self):
-        path = self.file(tensors(w=("F32", [2, 4], floats(spread(8))), norm=("F32", [4], bytes(16)), s=("F32", [], bytes(4)),
+        path = self.file(tensors(w=("F32", [2, 4], floats(spread(8))), norm=("F32", [4], bytes(16)),
+                                 s=("F32", [], bytes(4)),
                                  ids=("I32", [2, 2], bytes(16)), none=("BF16", [0, 4], b""),
                                  lonely__input=("F32", [1, 4], bytes(16))))
         result = self.succeed(path, "--scheme", "bf16")
@@ -578,8 +583,8 @@ class Numbers(Case):
 
     def test_total_of_the_sample(self):
         rows = self.rows(SAMPLE)
-        # Rms error: E2M1 in blocks of 32 has 18.79 dB (11.5 %) on Gaussian and 17.99 dB (12.6 %) on Laplace weights, int4
-        # in groups of 128 at most 19.96 dB (10.0 %) and 17.69 dB (13.0 %). The sample lies between the two distributions.
+        # Rms error: E2M1 in blocks of 32 has 18.79 dB (11.5 %) on Gaussian and 17.99 dB (12.6 %) on Laplace weights,
+        # int4 in groups of 128 at most 19.96 dB (10.0 %) and 17.69 dB (13.0 %). The sample lies between the two.
         # bf16: a relative error even over +-2^-9 at the binade's start and half of it at its end: 55.6 dB.
         mxfp4, awq, bf16 = rows[("mxfp4", "floor")], rows[("awq_int4", None)], rows[("bf16", None)]
         self.assertTrue(0.112 < mxfp4["relative_rms_error"] < 0.130, mxfp4)

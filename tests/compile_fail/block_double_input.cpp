@@ -9,4 +9,6 @@ using input = double;
 using input = float;
 #endif
 
-numfmt::status f(numfmt::matrix_view<const input> x, numfmt::quantized_view<numfmt::mxfp4> q) { return numfmt::quantize(x, q); }
+numfmt::status f(numfmt::matrix_view<const input> x, numfmt::quantized_view<numfmt::mxfp4> q) {
+    return numfmt::quantize(x, q);
+}

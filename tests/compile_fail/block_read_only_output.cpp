@@ -9,4 +9,6 @@ using target = const numfmt::mxfp4;
 using target = numfmt::mxfp4;
 #endif
 
-numfmt::status f(numfmt::matrix_view<const float> x, numfmt::quantized_view<target> q) { return numfmt::quantize(x, q); }
+numfmt::status f(numfmt::matrix_view<const float> x, numfmt::quantized_view<target> q) {
+    return numfmt::quantize(x, q);
+}

@@ -78,7 +78,8 @@ TEST_CASE("case 4: reserved codes decode to Inf and NaN (intel-xpu-backend-for-t
     for (const unsigned sign : {0u, 0x80u}) {
         CHECK(std::isnan(decode<fp8_e4m3>(static_cast<std::uint8_t>(0x7F | sign))));
         CHECK(decode<fp8_e5m2>(static_cast<std::uint8_t>(0x7C | sign)) == (sign != 0 ? -inf : inf));
-        for (unsigned c = 0x7D; c <= 0x7F; ++c) CHECK(std::isnan(decode<fp8_e5m2>(static_cast<std::uint8_t>(c | sign))));
+        for (unsigned c = 0x7D; c <= 0x7F; ++c)
+            CHECK(std::isnan(decode<fp8_e5m2>(static_cast<std::uint8_t>(c | sign))));
         CHECK(std::isfinite(decode<fp8_e4m3>(static_cast<std::uint8_t>(0x7E | sign))));
         CHECK(std::isfinite(decode<fp8_e5m2>(static_cast<std::uint8_t>(0x7B | sign))));
     }
@@ -88,10 +89,14 @@ TEST_CASE("case 4: reserved codes decode to Inf and NaN (intel-xpu-backend-for-t
 }
 
 TEST_CASE("case 5: subnormal codes have no implied bit (1bit-MONSTER #300; b12x #388)") {
-    for (unsigned c = 0; c < 8; ++c) CHECK(decode<fp8_e4m3>(static_cast<std::uint8_t>(c)) == static_cast<float>(c) * 0x1p-9f);
-    for (unsigned c = 0; c < 4; ++c) CHECK(decode<fp8_e5m2>(static_cast<std::uint8_t>(c)) == static_cast<float>(c) * 0x1p-16f);
-    for (unsigned c = 0; c < 1024; ++c) CHECK(decode<fp16>(static_cast<std::uint16_t>(c)) == static_cast<float>(c) * 0x1p-24f);
-    for (unsigned c = 0; c < 128; ++c) CHECK(decode<bf16>(static_cast<std::uint16_t>(c)) == static_cast<float>(c) * 0x1p-133f);
+    for (unsigned c = 0; c < 8; ++c)
+        CHECK(decode<fp8_e4m3>(static_cast<std::uint8_t>(c)) == static_cast<float>(c) * 0x1p-9f);
+    for (unsigned c = 0; c < 4; ++c)
+        CHECK(decode<fp8_e5m2>(static_cast<std::uint8_t>(c)) == static_cast<float>(c) * 0x1p-16f);
+    for (unsigned c = 0; c < 1024; ++c)
+        CHECK(decode<fp16>(static_cast<std::uint16_t>(c)) == static_cast<float>(c) * 0x1p-24f);
+    for (unsigned c = 0; c < 128; ++c)
+        CHECK(decode<bf16>(static_cast<std::uint16_t>(c)) == static_cast<float>(c) * 0x1p-133f);
     CHECK(decode<fp4_e2m1>(1) == 0.5f);
 }
 
@@ -111,7 +116,8 @@ TEST_CASE("case 6: ties below the normal range are rounded once and may carry in
                 const auto narrow = static_cast<float>(x);
                 if (encode<Format>(x) != even || encode<Format>(std::nextafter(x, 0.0)) != c ||
                     encode<Format>(std::nextafter(x, 1.0)) != c + 1 || encode<Format>(narrow) != even ||
-                    encode<Format>(std::nextafter(narrow, 0.0f)) != c || encode<Format>(std::nextafter(narrow, 1.0f)) != c + 1) {
+                    encode<Format>(std::nextafter(narrow, 0.0f)) != c ||
+                    encode<Format>(std::nextafter(narrow, 1.0f)) != c + 1) {
                     FAIL_CHECK(Format::name << " between codes " << c << " and " << c + 1);
                 }
             }
@@ -187,7 +193,8 @@ TEST_CASE("case 13: the top binade of E2M3 is not clamped (rocm-systems #6870)")
     CHECK(encode<fp6_e2m3>(5.5f) == 0x1B);
     CHECK(encode<fp6_e2m3>(7.5f) == 0x1F);
     CHECK(encode<fp6_e2m3>(7.75f) == 0x1F);
-    for (std::uint8_t c = 0x18; c <= 0x1F; ++c) CHECK(encode<fp6_e2m3>(4.0f + 0.5f * static_cast<float>(c - 0x18)) == c);
+    for (std::uint8_t c = 0x18; c <= 0x1F; ++c)
+        CHECK(encode<fp6_e2m3>(4.0f + 0.5f * static_cast<float>(c - 0x18)) == c);
 }
 
 TEST_CASE("case 14: the last exponent of UE5M3 is finite, only FF is NaN (cutlass #3602)") {
@@ -221,8 +228,10 @@ TEST_CASE("case 16: NaN stays NaN wherever its payload is (dotnet #130583; tilel
                     t.expect_equal(encode<Format, R>(x), f.canonical_nan, describe);
                     t.expect_equal(encode<Format, R>(x, signed_nan), kept, describe);
                 };
-                for (int b = 0; b < 23; ++b) check(bit_cast<float>(static_cast<std::uint32_t>(sign << 31) | 0x7F800000u | 1u << b), b);
-                for (int b = 0; b < 52; ++b) check(bit_cast<double>(sign << 63 | 0x7FF0000000000000u | std::uint64_t{1} << b), b);
+                for (int b = 0; b < 23; ++b)
+                    check(bit_cast<float>(static_cast<std::uint32_t>(sign << 31) | 0x7F800000u | 1u << b), b);
+                for (int b = 0; b < 52; ++b)
+                    check(bit_cast<double>(sign << 63 | 0x7FF0000000000000u | std::uint64_t{1} << b), b);
             }
         });
         NUMFMT_CHECK_TALLY(t, 4u * 2 * 75 * 2);
@@ -248,7 +257,9 @@ TEST_CASE("case 18: no detour through fp16 or bf16 (triton #2583, #10846)") {
                 const double tie = v[c] + (v[c + 1] - v[c]) / 2;
                 for (const double distance : {0x1p-13, 0x1p-22, 0x1p-30, 0x1p-52}) {
                     const double over = tie * (1 + distance), under = tie * (1 - distance);
-                    const auto describe = [&](std::ostream& os) { os << Format::name << " above code " << c << ' ' << distance; };
+                    const auto describe = [&](std::ostream& os) {
+                        os << Format::name << " above code " << c << ' ' << distance;
+                    };
                     t.expect_equal(encode<Format>(over), c + 1, describe);
                     t.expect_equal(encode<Format>(under), c, describe);
                     if (distance < 0x1p-22 || tie < 0x1p-110) continue;
@@ -262,14 +273,17 @@ TEST_CASE("case 18: no detour through fp16 or bf16 (triton #2583, #10846)") {
 }
 
 TEST_CASE("case 19: truncation to bf16 finds the exponent from the bits (gfloat #49)") {
-    const auto truncate = [](auto x) { return static_cast<double>(decode<bf16>(encode<bf16, rounding::toward_zero>(x))); };
+    const auto truncate = [](auto x) {
+        return static_cast<double>(decode<bf16>(encode<bf16, rounding::toward_zero>(x)));
+    };
     CHECK(truncate(6.6461399789245764e35) == 6.620178494631905e35);
     CHECK(truncate(-6.6461399789245764e35) == -6.620178494631905e35);
     for (int e = -126; e <= 127; ++e) {  // one ulp around every power of two
         const float power = std::ldexp(1.0f, e);
         CHECK(truncate(power) == static_cast<double>(power));
         CHECK(truncate(std::nextafter(power, inf)) == static_cast<double>(power));
-        CHECK(truncate(std::nextafter(power, 0.0f)) == static_cast<double>(power) * (e == -126 ? 127.0 / 128 : 255.0 / 256));
+        CHECK(truncate(std::nextafter(power, 0.0f)) ==
+              static_cast<double>(power) * (e == -126 ? 127.0 / 128 : 255.0 / 256));
     }
 }
 

@@ -41,8 +41,14 @@ struct encode_row {
 };
 
 #define DECODE(format, crc)
-#define ENCODE(format, source, mode, over, nan, crc) \
-    {#format, #source, rounding::mode, {overflow::over, nan_mode::nan}, &crc_of_encode<format, source, rounding::mode>, crc},
+#define ENCODE(format, source, mode, over, nan, crc)    \
+    {                                                   \
+        #format,                                        \
+        #source,                                        \
+        rounding::mode,                                 \
+        {overflow::over, nan_mode::nan},                \
+        &crc_of_encode<format, source, rounding::mode>, \
+        crc},
 const encode_row encode_rows[] = {
 #include "golden/core/checksums.inc"
 };
@@ -53,13 +59,14 @@ const encode_row encode_rows[] = {
 
 TEST_CASE("checksums: decode of every code, library and oracle") {
 #define ENCODE(format, source, mode, over, nan, crc)
-#define DECODE(format, crc)                                                                                     \
-    CHECK_MESSAGE(crc_of_decode<format>([](std::uint32_t c) {                                                   \
-                      return decode_bits<format>(static_cast<format::storage>(c));                              \
-                  }) == (crc), "decode " #format);                                                              \
-    CHECK_MESSAGE(crc_of_decode<format>([](std::uint32_t c) {                                                   \
-                      return std::bit_cast<std::uint32_t>(static_cast<float>(oracle_of<format>().decode(c)));   \
-                  }) == (crc), "oracle decode " #format);
+#define DECODE(format, crc)                                                                                           \
+    CHECK_MESSAGE(crc_of_decode<format>(                                                                              \
+                      [](std::uint32_t c) { return decode_bits<format>(static_cast<format::storage>(c)); }) == (crc), \
+                  "decode " #format);                                                                                 \
+    CHECK_MESSAGE(crc_of_decode<format>([](std::uint32_t c) {                                                         \
+                      return std::bit_cast<std::uint32_t>(static_cast<float>(oracle_of<format>().decode(c)));         \
+                  }) == (crc),                                                                                        \
+                  "oracle decode " #format);
 #include "golden/core/checksums.inc"
 #undef DECODE
 #undef ENCODE
@@ -67,8 +74,9 @@ TEST_CASE("checksums: decode of every code, library and oracle") {
 
 TEST_CASE("checksums: encode of every bf16 and fp16 code, every rounding, overflow and NaN rule") {
     for (const encode_row& row : encode_rows) {
-        CHECK_MESSAGE(row.compute(row.options) == row.crc, row.format << " from " << row.source << ' ' << row.mode << ' '
-                                                                      << row.options.overflow << ' ' << row.options.nan);
+        CHECK_MESSAGE(row.compute(row.options) == row.crc, row.format << " from " << row.source << ' ' << row.mode
+                                                                      << ' ' << row.options.overflow << ' '
+                                                                      << row.options.nan);
     }
 }
 

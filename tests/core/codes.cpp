@@ -19,7 +19,8 @@ TEST_CASE("decode: every code of every format equals the oracle's value, sign of
             const auto describe = [&](std::ostream& os) { os << Format::name << " code " << std::hex << c; };
             t.expect_equal(std::isnan(x), std::isnan(wanted), describe);
             if (std::isnan(wanted)) continue;
-            t.expect_equal(std::bit_cast<std::uint64_t>(static_cast<double>(x)), std::bit_cast<std::uint64_t>(wanted), describe);
+            t.expect_equal(std::bit_cast<std::uint64_t>(static_cast<double>(x)), std::bit_cast<std::uint64_t>(wanted),
+                           describe);
         }
         NUMFMT_CHECK_TALLY(t, 1u << Format::spec.bits());
     });
@@ -29,11 +30,15 @@ TEST_CASE("decode: bits above the format's width are ignored") {
     for_each_format([]<class Format>() {
         using storage = typename Format::storage;
         if constexpr (Format::spec.bits() < static_cast<int>(sizeof(storage) * 8)) {
+            std::size_t wrong = 0;
             for (std::uint32_t c = 0; c < 1u << (sizeof(storage) * 8); ++c) {
                 const storage masked = static_cast<storage>(c & ((1u << Format::spec.bits()) - 1u));
-                CHECK(numfmt::decode_bits<Format>(static_cast<storage>(c)) == numfmt::decode_bits<Format>(masked));
-                CHECK(Format::from_bits(static_cast<storage>(c)).bits() == masked);
+                wrong += numfmt::decode_bits<Format>(static_cast<storage>(c)) != numfmt::decode_bits<Format>(masked)
+                             ? 1u
+                             : 0u;
+                wrong += Format::from_bits(static_cast<storage>(c)).bits() != masked ? 1u : 0u;
             }
+            CHECK_MESSAGE(wrong == 0, Format::name);
         }
     });
 }
@@ -48,7 +53,9 @@ TEST_CASE("round trip: encode(decode(c)) is c for every number, under every roun
                 const float x = numfmt::decode<Format>(code);
                 // to_nonfinite, so that infinities return as well; draw 0 rounds up whatever has a fraction.
                 const numfmt::encode_options o{numfmt::overflow::to_nonfinite};
-                const auto describe = [&](std::ostream& os) { os << Format::name << ' ' << R << " code " << std::hex << c; };
+                const auto describe = [&](std::ostream& os) {
+                    os << Format::name << ' ' << R << " code " << std::hex << c;
+                };
                 t.expect_equal(numfmt::encode<Format, R>(x, o), code, describe);
                 t.expect_equal(numfmt::encode<Format, R>(static_cast<double>(x), o), code, describe);
                 t.expect_equal(Format::from_bits(code).bits(), code, describe);

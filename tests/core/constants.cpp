@@ -87,11 +87,14 @@ TEST_CASE("constants: the same at run time") {
 
 TEST_CASE("constants: codec results computed by the compiler equal those computed by the machine") {
     constexpr std::size_t n = 512;
-    constexpr auto input = [](std::size_t i) { return bit_cast<float>(static_cast<std::uint32_t>(i * 0x00800000u + i * 12345u)); };
+    constexpr auto input = [](std::size_t i) {
+        return bit_cast<float>(static_cast<std::uint32_t>(i * 0x00800000u + i * 12345u));
+    };
     constexpr auto codes = [=] {
         std::array<std::uint32_t, n> c{};
         for (std::size_t i = 0; i < n; ++i) {
-            c[i] = static_cast<std::uint32_t>(encode<fp8_e4m3>(input(i))) | static_cast<std::uint32_t>(encode<bf16>(input(i))) << 8 |
+            c[i] = static_cast<std::uint32_t>(encode<fp8_e4m3>(input(i))) |
+                   static_cast<std::uint32_t>(encode<bf16>(input(i))) << 8 |
                    static_cast<std::uint32_t>(encode<e8m0>(input(i))) << 24;
         }
         return c;

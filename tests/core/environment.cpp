@@ -45,12 +45,12 @@ std::uint64_t (*volatile fast_math_unit)(const std::uint32_t*, const std::uint64
 #if defined(__SSE2__) || defined(__aarch64__)
 // Flush-to-zero and denormals-are-zero while it lives.
 class flush_subnormals {
-public:
+  public:
 #if defined(__SSE2__)
     flush_subnormals() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | 0x8040u); }
     ~flush_subnormals() { _mm_setcsr(saved_); }
 
-private:
+  private:
     unsigned saved_;
 #else
     flush_subnormals() {
@@ -59,7 +59,7 @@ private:
     }
     ~flush_subnormals() { __asm__ volatile("msr fpcr, %0" ::"r"(saved_)); }
 
-private:
+  private:
     std::uint64_t saved_;
 #endif
 };

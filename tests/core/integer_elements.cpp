@@ -20,11 +20,20 @@ template <rounding R> double rounded(float x, int k, std::uint32_t draw) {
     const double y = std::ldexp(static_cast<double>(x), -k), a = std::fabs(y), low = std::floor(a), rest = a - low;
     double r = low;
     switch (R) {
-        case rounding::toward_zero: break;
-        case rounding::nearest_away: r += rest >= 0.5 ? 1 : 0; break;
-        case rounding::nearest_to_zero: r += rest > 0.5 ? 1 : 0; break;
-        case rounding::stochastic: r += static_cast<double>(draw) < std::floor(std::ldexp(rest, 32)) ? 1 : 0; break;
-        default: r += rest > 0.5 || (rest == 0.5 && std::fmod(low, 2) == 1) ? 1 : 0; break;
+        case rounding::toward_zero:
+            break;
+        case rounding::nearest_away:
+            r += rest >= 0.5 ? 1 : 0;
+            break;
+        case rounding::nearest_to_zero:
+            r += rest > 0.5 ? 1 : 0;
+            break;
+        case rounding::stochastic:
+            r += static_cast<double>(draw) < std::floor(std::ldexp(rest, 32)) ? 1 : 0;
+            break;
+        default:
+            r += rest > 0.5 || (rest == 0.5 && std::fmod(low, 2) == 1) ? 1 : 0;
+            break;
     }
     return std::signbit(y) ? -r : r;
 }
@@ -36,7 +45,8 @@ template <rounding R> void compare(tally& t, float x, int k, std::uint32_t draw)
     for (const range r : {range{-127, 127}, range{-8, 7}, range{0, 15}, range{-32767, 32767}}) {
         const double wanted = std::isnan(x) ? 0 : std::clamp(rounded<R>(x, k, draw), 1.0 * r.low, 1.0 * r.high);
         t.expect_equal(round_to_integer<R>(x, k, r.low, r.high, draw), static_cast<int>(wanted), [&](std::ostream& os) {
-            os << std::hexfloat << x << " * 2^" << -k << ' ' << R << " draw " << draw << " in " << r.low << ".." << r.high;
+            os << std::hexfloat << x << " * 2^" << -k << ' ' << R << " draw " << draw << " in " << r.low << ".."
+               << r.high;
         });
     }
 }
@@ -68,7 +78,8 @@ TEST_CASE("round_to_integer: every exponent and every tie up to 200, all scales"
 TEST_CASE("round_to_integer: zero, the smallest and the largest numbers under far scales") {
     all_roundings([]<rounding R>() {
         tally t;
-        for (const float x : {0.0f, -0.0f, 0x1p-149f, -0x1p-126f, 1.0f, -0x1.FFFFFEp127f, HUGE_VALF, -HUGE_VALF, std::nanf("")}) {
+        for (const float x :
+             {0.0f, -0.0f, 0x1p-149f, -0x1p-126f, 1.0f, -0x1.FFFFFEp127f, HUGE_VALF, -HUGE_VALF, std::nanf("")}) {
             for (int k = -800; k <= 800; k += 7) compare<R>(t, x, k, 1u);
         }
         NUMFMT_CHECK_TALLY(t, 5000u);

@@ -53,7 +53,9 @@ TEST_CASE("limits: numeric_limits of every format") {
             CHECK(value(L::max()) == l->largest);
             CHECK(value(L::min()) == l->smallest_normal);
             CHECK(value(L::denorm_min()) == l->smallest_subnormal);
-            CHECK(value(L::lowest()) == (l->is_signed ? -l->largest : Format::spec.has_zero ? 0.0 : l->smallest_normal));
+            CHECK(value(L::lowest()) == (l->is_signed            ? -l->largest
+                                         : Format::spec.has_zero ? 0.0
+                                                                 : l->smallest_normal));
             CHECK(value(L::epsilon()) == l->epsilon);
             CHECK(value(L::round_error()) == l->round_error);
             CHECK(L::is_signed == l->is_signed);
@@ -97,7 +99,8 @@ TEST_CASE("limits: landmarks from the codes themselves") {
             CHECK(std::ldexp(1.0, -Format::spec.precision()) == l->unit_roundoff);
             if (Format::spec.has_zero) {
                 const std::uint32_t code = (1u << Format::spec.mantissa_bits) - 1u;
-                CHECK(static_cast<double>(decode<Format>(static_cast<typename Format::storage>(code))) == l->largest_subnormal);
+                CHECK(static_cast<double>(decode<Format>(static_cast<typename Format::storage>(code))) ==
+                      l->largest_subnormal);
             }
         }
     });

@@ -28,9 +28,11 @@ TEST_CASE("encode from integers: every type that names an integer") {
     const auto all_of = [&]<class Int>(Int) {
         for (int i = -300; i <= 300; ++i) {
             const Int x = static_cast<Int>(i);
-            const real exact = real_of(static_cast<std::conditional_t<std::is_signed_v<Int>, std::int64_t, std::uint64_t>>(x));
+            const real exact =
+                real_of(static_cast<std::conditional_t<std::is_signed_v<Int>, std::int64_t, std::uint64_t>>(x));
             constexpr auto mode = numfmt::rounding::nearest_even;
-            compare_one<Int>(t, oracle_of<numfmt::fp8_e4m3>(), mode, exact, &encode_code<numfmt::fp8_e4m3, mode, Int>, x);
+            compare_one<Int>(t, oracle_of<numfmt::fp8_e4m3>(), mode, exact, &encode_code<numfmt::fp8_e4m3, mode, Int>,
+                             x);
         }
     };
     all_of(static_cast<signed char>(0));

@@ -43,8 +43,10 @@ TEST_CASE("encode_scaled: every exponent of the source with the scales that reac
                     std::frexp(x, &e);
                     if (!std::isfinite(x)) e = 0;
                     // The scale that moves x to a random place in the format, or anywhere.
-                    const int range = Format::spec.max_exponent() - Format::spec.min_exponent() + Format::spec.mantissa_bits + 6;
-                    const int target = Format::spec.max_exponent() + 2 - static_cast<int>(r.below(static_cast<std::uint32_t>(range)));
+                    const int range =
+                        Format::spec.max_exponent() - Format::spec.min_exponent() + Format::spec.mantissa_bits + 6;
+                    const int target =
+                        Format::spec.max_exponent() + 2 - static_cast<int>(r.below(static_cast<std::uint32_t>(range)));
                     compare_scaled<Format, R>(t, x, e - target);
                     compare_scaled<Format, R>(t, x, static_cast<int>(r.below(255)) - 127);
                 }
@@ -75,8 +77,8 @@ TEST_CASE("encode_scaled: ties and neighbours of every narrow format under every
 }
 
 TEST_CASE("encode_scaled: zeros, subnormals and the largest numbers over all scale exponents") {
-    const float inputs[] = {0.0f,      -0.0f,   0x1p-149f, -0x1.8p-148f,      0x1.FFFFFCp-127f, 0x1p-126f,
-                            1.0f,      0x1.FFFFFEp127f, -0x1p127f, HUGE_VALF, -HUGE_VALF, std::nanf("")};
+    const float inputs[] = {0.0f, -0.0f,           0x1p-149f, -0x1.8p-148f, 0x1.FFFFFCp-127f, 0x1p-126f,
+                            1.0f, 0x1.FFFFFEp127f, -0x1p127f, HUGE_VALF,    -HUGE_VALF,       std::nanf("")};
     for_each_format([&]<class Format>() {
         if constexpr (can_scale<Format>) {
             tally t;
@@ -111,7 +113,9 @@ TEST_CASE("decode_scaled: all codes of the narrow formats times all E8M0 scales"
                 for (int k = -127; k <= 127; ++k) {
                     const float got = numfmt::decode_scaled<Format>(static_cast<typename Format::storage>(c), k);
                     const double exact = std::ldexp(oracle_of<Format>().decode(c), k);
-                    const auto describe = [&](std::ostream& os) { os << Format::name << " code " << c << " * 2^" << k; };
+                    const auto describe = [&](std::ostream& os) {
+                        os << Format::name << " code " << c << " * 2^" << k;
+                    };
                     t.expect_equal(std::isnan(got), std::isnan(exact), describe);
                     if (std::isnan(exact)) continue;
                     const float wanted = static_cast<float>(exact);  // exact, or Inf above the largest float

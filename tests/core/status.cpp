@@ -15,7 +15,8 @@ TEST_CASE("status: messages name the argument, what it got and what was wanted")
     CHECK(to_string(status{}) == "ok");
     CHECK(to_string(status{null_pointer, "codes", 0, 0}) == "codes is a null pointer");
     CHECK(to_string(status{negative_size, "rows", -1, 0}) == "rows is negative (got -1, wanted 0)");
-    CHECK(to_string(status{too_small, "code_stride", -3, 16}) == "code_stride is too small (got -3, wanted at least 16)");
+    CHECK(to_string(status{too_small, "code_stride", -3, 16}) ==
+          "code_stride is too small (got -3, wanted at least 16)");
     CHECK(to_string(status{size_overflow, "cols", 5, 4}) ==
           "cols makes the tensor's size overflow 63 bits (got 5, wanted 4)");
     CHECK(to_string(status{misaligned, "scales", 2, 4}) == "scales is not aligned for its type (got 2, wanted 4)");
@@ -23,7 +24,8 @@ TEST_CASE("status: messages name the argument, what it got and what was wanted")
           "out does not match the other argument's size (got 7, wanted 8)");
     CHECK(to_string(status{out_of_range, "group", 100, 64}) == "group is out of range (got 100, wanted 64)");
     CHECK(to_string(status{unsupported, "scheme", 0, 0}) == "scheme is not supported here");
-    constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
+    constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                           most = std::numeric_limits<std::int64_t>::max();
     CHECK(to_string(status{out_of_range, "n", least, most}) ==
           "n is out of range (got -9223372036854775808, wanted 9223372036854775807)");
     CHECK(std::string(describe(static_cast<status_code>(200))) == "unknown status code");

@@ -36,7 +36,8 @@ template <class Enum> void check_names(std::initializer_list<std::pair<Enum, con
             CHECK(parsed == value);
         }
         const std::string text = name;
-        for (const std::string& wrong : {text + " ", " " + text, text.substr(1), text.substr(0, text.size() - 1), text + "x"}) {
+        for (const std::string& wrong :
+             {text + " ", " " + text, text.substr(1), text.substr(0, text.size() - 1), text + "x"}) {
             Enum untouched = value;
             CHECK_FALSE(from_string(wrong, untouched));
             CHECK(untouched == value);
@@ -50,7 +51,8 @@ template <class Enum> void check_names(std::initializer_list<std::pair<Enum, con
     CHECK_FALSE(from_string("NEAREST_EVEN", e));
 }
 
-template <class T> concept has_name = requires(T x) { enum_name(x); };
+template <class T>
+concept has_name = requires(T x) { enum_name(x); };
 
 }  // namespace
 
@@ -64,12 +66,11 @@ TEST_CASE("names: every enumerator of every policy") {
                            {rounding::up, "up"},
                            {rounding::nearest_up, "nearest_up"}},
                           8);
-    check_names<overflow>(
-        {{overflow::by_format, "by_format"},
-         {overflow::saturate, "saturate"},
-         {overflow::to_nonfinite, "to_nonfinite"},
-         {overflow::saturate_finite, "saturate_finite"}},
-        4);
+    check_names<overflow>({{overflow::by_format, "by_format"},
+                           {overflow::saturate, "saturate"},
+                           {overflow::to_nonfinite, "to_nonfinite"},
+                           {overflow::saturate_finite, "saturate_finite"}},
+                          4);
     check_names<nan_mode>({{nan_mode::canonical, "canonical"},
                            {nan_mode::keep_sign, "keep_sign"},
                            {nan_mode::canonical_signed, "canonical_signed"}},
@@ -101,7 +102,8 @@ TEST_CASE("stream: a value prints as its float") {
     CHECK(printed(fp8_e5m2::from_bits(0x7C)) == "inf");
     CHECK(printed(fp16::from_bits(0xFC00)) == "-inf");
     std::ostringstream os;
-    os << std::setw(8) << std::fixed << std::setprecision(2) << fp16(2.5f) << '|' << std::setw(5) << fp8_e4m3::from_bits(0x7F);
+    os << std::setw(8) << std::fixed << std::setprecision(2) << fp16(2.5f) << '|' << std::setw(5)
+       << fp8_e4m3::from_bits(0x7F);
     CHECK(os.str() == "    2.50|  nan");
     std::wostringstream wide;
     wide << bf16(2.5f) << L' ' << bf16::from_bits(0xFFFF);
@@ -112,7 +114,8 @@ TEST_CASE("stream: every NaN prints as nan, with or without a sign") {
     for_each_format([]<class Format>() {
         for (std::uint32_t c = 0; c < 1u << Format::spec.bits(); ++c) {
             if (!oracle_of<Format>().is_nan(c)) continue;
-            if (printed(Format::from_bits(static_cast<typename Format::storage>(c))) != "nan") FAIL_CHECK(Format::name << c);
+            if (printed(Format::from_bits(static_cast<typename Format::storage>(c))) != "nan")
+                FAIL_CHECK(Format::name << c);
         }
     });
     CHECK(printed(fp8_e4m3::from_bits(0xFF)) == "nan");

@@ -54,8 +54,9 @@ TEST_CASE("philox: element i draws word i & 3 of counter i >> 2 under the 64-bit
     check_words(random_words(0, 0), 0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8);
     const std::uint64_t seed = 0x299F31D0A4093822u;  // low word is key 0, high word key 1
     for (const std::uint64_t group : {std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{0x123456789ABC}}) {
-        const philox_block direct = philox4x32_10(
-            {{static_cast<std::uint32_t>(group), static_cast<std::uint32_t>(group >> 32), 0, 0}}, 0xA4093822, 0x299F31D0);
+        const philox_block direct =
+            philox4x32_10({{static_cast<std::uint32_t>(group), static_cast<std::uint32_t>(group >> 32), 0, 0}},
+                          0xA4093822, 0x299F31D0);
         check_words(random_words(seed, group), direct.word[0], direct.word[1], direct.word[2], direct.word[3]);
         for (std::uint64_t i = 0; i < 4; ++i) CHECK(random_word(seed, 4 * group + i) == direct.word[i]);
     }
@@ -142,7 +143,9 @@ TEST_CASE("stochastic: exact values never move, other values never pass a neighb
 }
 
 TEST_CASE("stochastic: the threshold is the discarded fraction scaled to 2^32") {
-    constexpr auto sr = [](double x, std::uint32_t draw) { return encode<fp8_e4m3, rounding::stochastic>(x, {}, draw); };
+    constexpr auto sr = [](double x, std::uint32_t draw) {
+        return encode<fp8_e4m3, rounding::stochastic>(x, {}, draw);
+    };
     // 1 + f / 8: rounds up to 39 for draws below f * 2^32.
     CHECK(sr(1.03125, 0x3FFFFFFF) == 0x39);
     CHECK(sr(1.03125, 0x40000000) == 0x38);
@@ -159,7 +162,9 @@ TEST_CASE("stochastic: the threshold is the discarded fraction scaled to 2^32") 
 
 TEST_CASE("stochastic: overflow follows the overflow rule after the draw") {
     constexpr encode_options to_nonfinite{overflow::to_nonfinite};
-    const auto e5m2 = [](float x, encode_options o, std::uint32_t draw) { return encode<fp8_e5m2, rounding::stochastic>(x, o, draw); };
+    const auto e5m2 = [](float x, encode_options o, std::uint32_t draw) {
+        return encode<fp8_e5m2, rounding::stochastic>(x, o, draw);
+    };
     CHECK(e5m2(61440.0f, to_nonfinite, 0x7FFFFFFF) == 0x7C);
     CHECK(e5m2(61440.0f, to_nonfinite, 0x80000000) == 0x7B);
     CHECK(e5m2(61440.0f, {}, 0) == 0x7B);

@@ -165,7 +165,8 @@ TEST_CASE("tables: FNUZ formats") {
         CHECK(code_of<fp8_e5m2fnuz>(row.input, nonsaturating) == row.nonsaturating);
     }
     for (unsigned c = 0; c < 256; ++c) {  // half of E4M3 wherever both are finite
-        const float half = decode<fp8_e4m3fnuz>(static_cast<std::uint8_t>(c)), full = decode<fp8_e4m3>(static_cast<std::uint8_t>(c));
+        const float half = decode<fp8_e4m3fnuz>(static_cast<std::uint8_t>(c)),
+                    full = decode<fp8_e4m3>(static_cast<std::uint8_t>(c));
         if (std::isfinite(full) && c != 0x80) CHECK(2 * half == full);
     }
 }

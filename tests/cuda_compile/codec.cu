@@ -25,7 +25,8 @@ __global__ void scaled(const float* x, float* y, int n) {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= n) return;
     y[i] = decode_scaled<fp4_e2m1>(encode_scaled<fp4_e2m1>(x[i], 3), 3);
-    y[i] += static_cast<float>(encode<fp8_e5m2, rounding::stochastic>(x[i], {}, random_word(1, static_cast<uint64_t>(i))));
+    y[i] +=
+        static_cast<float>(encode<fp8_e5m2, rounding::stochastic>(x[i], {}, random_word(1, static_cast<uint64_t>(i))));
     y[i] += static_cast<float>(bf16(x[i]) * bf16(2.0f));
 }
 

@@ -37,7 +37,8 @@ template <class Format, rounding R> void check(const std::string& folder, const 
     bool fine = ok(cudaMalloc(&sums, bytes), "cudaMalloc") && ok(cudaMemset(sums, 0, bytes), "cudaMemset");
     if (fine) {
         hash_kernel<Format, R><<<dim3(16, test::hashes_per_conversion), 256>>>(sums);
-        fine = ok(cudaGetLastError(), "launch") && ok(cudaMemcpy(got.data(), sums, bytes, cudaMemcpyDeviceToHost), "kernel");
+        fine = ok(cudaGetLastError(), "launch") &&
+               ok(cudaMemcpy(got.data(), sums, bytes, cudaMemcpyDeviceToHost), "kernel");
     }
     cudaFree(sums);
     const std::vector<uint64_t> golden = test::read_golden_hashes(folder + "/" + Format::name + ".txt")[rounding_name];

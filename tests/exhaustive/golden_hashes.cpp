@@ -80,9 +80,10 @@ int main(int argc, char** argv) {
         if (mode == "--write") {
             std::string& text = files[c.format];
             if (text.empty())
-                text = "# encode<" + c.format +
-                       "> of all 2^32 floats with default options, one hash per 2^24 inputs in the order of their bits.\n"
-                       "# Definition: tests/support/input_hash.hpp. Written by golden_hashes --write.\n";
+                text =
+                    "# encode<" + c.format +
+                    "> of all 2^32 floats with default options, one hash per 2^24 inputs in the order of their bits.\n"
+                    "# Definition: tests/support/input_hash.hpp. Written by golden_hashes --write.\n";
             text += c.rounding_name + "\n";
             for (std::size_t i = 0; i < hashes.size(); ++i) {
                 char buffer[32];
@@ -96,7 +97,8 @@ int main(int argc, char** argv) {
         const auto golden = test::read_golden_hashes(folder + "/" + c.format + ".txt");
         const auto section = golden.find(c.rounding_name);
         if (section == golden.end() || section->second.size() != test::hashes_per_conversion) {
-            std::printf("FAILED %s %s: no 256 hashes in %s\n", c.format.c_str(), c.rounding_name.c_str(), folder.c_str());
+            std::printf("FAILED %s %s: no 256 hashes in %s\n", c.format.c_str(), c.rounding_name.c_str(),
+                        folder.c_str());
             ++wrong;
             continue;
         }
@@ -104,8 +106,9 @@ int main(int argc, char** argv) {
             const uint64_t expected = section->second[static_cast<std::size_t>(which[i])];
             if (hashes[i] == expected) continue;
             ++wrong;
-            std::printf("FAILED %s %s, inputs %02X000000..: hash %016" PRIX64 ", golden %016" PRIX64 "\n", c.format.c_str(),
-                        c.rounding_name.c_str(), static_cast<unsigned>(which[i]), hashes[i], expected);
+            std::printf("FAILED %s %s, inputs %02X000000..: hash %016" PRIX64 ", golden %016" PRIX64 "\n",
+                        c.format.c_str(), c.rounding_name.c_str(), static_cast<unsigned>(which[i]), hashes[i],
+                        expected);
         }
     }
     for (const auto& [format, text] : files) {

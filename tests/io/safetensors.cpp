@@ -151,9 +151,9 @@ TEST_CASE("safetensors: the writer's layout") {
 
 TEST_CASE("safetensors: a file of the reference implementation") {
     // Written by the Python package safetensors 0.8: serialize() of an F4, an F32 and an empty BF16 tensor.
-    const std::string header =
-        R"({"__metadata__":{"k":"v"},"b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
-        R"("e":{"dtype":"BF16","shape":[0,4],"data_offsets":[8,8]},"a":{"dtype":"F4","shape":[2,8],"data_offsets":[8,16]}}  )";
+    const std::string header = R"({"__metadata__":{"k":"v"},"b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                               R"("e":{"dtype":"BF16","shape":[0,4],"data_offsets":[8,8]},)"
+                               R"("a":{"dtype":"F4","shape":[2,8],"data_offsets":[8,16]}}  )";
     bytes file = raw_file(header, 0);
     const bytes data = little_endian({f32_bits(1.5F), f32_bits(-2.0F), 0x03020100u, 0x07060504u}, 4);
     file.insert(file.end(), data.begin(), data.end());
@@ -172,11 +172,12 @@ TEST_CASE("safetensors: a file of the reference implementation") {
 }
 
 TEST_CASE("safetensors: tensors come in the order of their data, whatever the header's order") {
-    const auto opened = safetensors_file::view(raw_file(
-        R"({"last":{"dtype":"U8","shape":[1],"data_offsets":[3,4]},"first":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
-        R"("none":{"dtype":"U8","shape":[0],"data_offsets":[2,2]},"mid":{"dtype":"U8","shape":[],"data_offsets":[2,3]},)"
-        R"("end":{"dtype":"I64","shape":[7,0],"data_offsets":[4,4]}})",
-        4));
+    const auto opened = safetensors_file::view(raw_file(R"({"last":{"dtype":"U8","shape":[1],"data_offsets":[3,4]},)"
+                                                        R"("first":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
+                                                        R"("none":{"dtype":"U8","shape":[0],"data_offsets":[2,2]},)"
+                                                        R"("mid":{"dtype":"U8","shape":[],"data_offsets":[2,3]},)"
+                                                        R"("end":{"dtype":"I64","shape":[7,0],"data_offsets":[4,4]}})",
+                                                        4));
     REQUIRE_MESSAGE(opened.ok(), opened.error);
     std::string order;
     for (const auto& t : opened.value.tensors()) order += t.name + " ";

@@ -2,7 +2,8 @@
 // numfmt's codes for other programs to compare with.
 // usage: codes list                                      names of the formats, their bits and storage bytes
 //        codes decode FORMAT                             the float of every code, on standard output
-//        codes encode FORMAT ROUNDING OVERFLOW NAN       codes of the floats on standard input, in the format's storage type
+//        codes encode FORMAT ROUNDING OVERFLOW NAN       codes of the floats on standard input, in the format's storage
+//        type
 #include <numfmt/core/std.hpp>
 #include <numfmt/numfmt.hpp>
 
@@ -19,7 +20,8 @@ template <class T> void put(const std::vector<T>& v) { std::fwrite(v.data(), siz
 std::vector<float> read_floats() {
     std::vector<float> x;
     float buffer[4096];
-    for (std::size_t n = 0; (n = std::fread(buffer, sizeof(float), 4096, stdin)) > 0;) x.insert(x.end(), buffer, buffer + n);
+    for (std::size_t n = 0; (n = std::fread(buffer, sizeof(float), 4096, stdin)) > 0;)
+        x.insert(x.end(), buffer, buffer + n);
     return x;
 }
 
@@ -40,13 +42,15 @@ template <class F> bool run(const std::vector<std::string>& words) {
     }
     rounding r{};
     encode_options options;
-    if (words[0] != "encode" || words.size() != 5 || !from_string(words[2], r) || !from_string(words[3], options.overflow) ||
-        !from_string(words[4], options.nan))
+    if (words[0] != "encode" || words.size() != 5 || !from_string(words[2], r) ||
+        !from_string(words[3], options.overflow) || !from_string(words[4], options.nan))
         return false;
     const std::vector<float> x = read_floats();
     if constexpr (F::spec.has_zero) {
-        return encode_if<F, rounding::nearest_even>(r, x, options) || encode_if<F, rounding::nearest_away>(r, x, options) ||
-               encode_if<F, rounding::nearest_to_zero>(r, x, options) || encode_if<F, rounding::toward_zero>(r, x, options);
+        return encode_if<F, rounding::nearest_even>(r, x, options) ||
+               encode_if<F, rounding::nearest_away>(r, x, options) ||
+               encode_if<F, rounding::nearest_to_zero>(r, x, options) ||
+               encode_if<F, rounding::toward_zero>(r, x, options);
     } else {
         return encode_if<F, rounding::down>(r, x, options) || encode_if<F, rounding::up>(r, x, options) ||
                encode_if<F, rounding::nearest_up>(r, x, options);
@@ -59,7 +63,8 @@ int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
     bool done = false;
     if (words.size() == 1 && words[0] == "list") {
-        for_each(all_formats{}, []<class F>() { std::printf("%s %d %d\n", F::name, F::spec.bits(), static_cast<int>(sizeof(F))); });
+        for_each(all_formats{},
+                 []<class F>() { std::printf("%s %d %d\n", F::name, F::spec.bits(), static_cast<int>(sizeof(F))); });
         done = true;
     } else if (words.size() >= 2) {
         for_each(all_formats{}, [&]<class F>() { done = done || (words[1] == F::name && run<F>(words)); });

@@ -24,9 +24,9 @@ struct float_table {
     std::vector<double> values;
     double beyond = 0;  // what would follow the largest value if the exponent went on
     std::uint32_t sign = 0;
-    std::uint32_t nan = 0;          // canonical; the largest magnitude where there is no NaN
-    std::uint32_t quiet_nan = 0;    // under keep_sign
-    std::uint32_t nonfinite = 0;    // what overflow::to_nonfinite gives
+    std::uint32_t nan = 0;        // canonical; the largest magnitude where there is no NaN
+    std::uint32_t quiet_nan = 0;  // under keep_sign
+    std::uint32_t nonfinite = 0;  // what overflow::to_nonfinite gives
     bool saturates_by_default = true;
 
     std::uint32_t largest() const { return static_cast<std::uint32_t>(values.size() - 1); }
@@ -104,7 +104,8 @@ inline std::uint32_t philox_word(std::uint64_t seed, std::uint64_t index) {
         const std::uint64_t a = std::uint64_t{0xD2511F53} * c[0];
         const std::uint64_t b = std::uint64_t{0xCD9E8D57} * c[2];
         const std::uint32_t next[4] = {static_cast<std::uint32_t>(b >> 32) ^ c[1] ^ k[0], static_cast<std::uint32_t>(b),
-                                       static_cast<std::uint32_t>(a >> 32) ^ c[3] ^ k[1], static_cast<std::uint32_t>(a)};
+                                       static_cast<std::uint32_t>(a >> 32) ^ c[3] ^ k[1],
+                                       static_cast<std::uint32_t>(a)};
         std::memcpy(c, next, sizeof c);
         k[0] += 0x9E3779B9;
         k[1] += 0xBB67AE85;
@@ -115,16 +116,22 @@ inline std::uint32_t philox_word(std::uint64_t seed, std::uint64_t index) {
 /// Whether a value that lies strictly between two neighbours goes to the upper one; `fraction` in (0, 1) is exact.
 inline bool goes_up(double fraction, bool lower_is_odd, rounding r, std::uint32_t draw) {
     switch (r) {
-        case rounding::nearest_even: return fraction > 0.5 || (fraction == 0.5 && lower_is_odd);
-        case rounding::nearest_away: return fraction >= 0.5;
-        case rounding::nearest_to_zero: return fraction > 0.5;
-        case rounding::stochastic: return static_cast<double>(draw) < std::floor(std::ldexp(fraction, 32));
-        default: return false;
+        case rounding::nearest_even:
+            return fraction > 0.5 || (fraction == 0.5 && lower_is_odd);
+        case rounding::nearest_away:
+            return fraction >= 0.5;
+        case rounding::nearest_to_zero:
+            return fraction > 0.5;
+        case rounding::stochastic:
+            return static_cast<double>(draw) < std::floor(std::ldexp(fraction, 32));
+        default:
+            return false;
     }
 }
 
 /// The code of v, which a double holds exactly.
-inline std::uint32_t encode(const float_table& t, double v, rounding r, numfmt::encode_options o = {}, std::uint32_t draw = 0) {
+inline std::uint32_t encode(const float_table& t, double v, rounding r, numfmt::encode_options o = {},
+                            std::uint32_t draw = 0) {
     using numfmt::overflow;
     const std::uint32_t sign = std::signbit(v) ? t.sign : 0;
     if (std::isnan(v)) {
@@ -134,7 +141,8 @@ inline std::uint32_t encode(const float_table& t, double v, rounding r, numfmt::
     const bool by_format = o.overflow == overflow::by_format;
     const bool saturates = o.overflow == overflow::saturate || (by_format && t.saturates_by_default);
     const std::uint32_t infinite = (saturates ? t.largest() : t.nonfinite) | sign;
-    const std::uint32_t too_large = (saturates || o.overflow == overflow::saturate_finite ? t.largest() : t.nonfinite) | sign;
+    const std::uint32_t too_large =
+        (saturates || o.overflow == overflow::saturate_finite ? t.largest() : t.nonfinite) | sign;
     const double a = std::fabs(v);
     if (std::isinf(a)) return infinite;
     std::size_t low = 0, high = t.values.size();  // values[low] <= a < values[high]
@@ -155,8 +163,10 @@ inline std::uint32_t encode(const float_table& t, double v, rounding r, numfmt::
 inline double decode(const float_table& t, std::uint32_t code) {
     const std::uint32_t magnitude = code & (t.sign - 1);
     double v = 0;
-    if (magnitude <= t.largest()) v = t.values[magnitude];
-    else v = magnitude == t.nonfinite && t.nonfinite != t.nan ? HUGE_VAL : std::nan("");
+    if (magnitude <= t.largest())
+        v = t.values[magnitude];
+    else
+        v = magnitude == t.nonfinite && t.nonfinite != t.nan ? HUGE_VAL : std::nan("");
     return (code & t.sign) != 0 ? -v : v;
 }
 
@@ -182,16 +192,26 @@ struct scheme_facts {
 
     int bits() const {
         switch (element) {
-            case element_kind::e2m1: case element_kind::uint4: case element_kind::uint4_around_8: return 4;
-            case element_kind::e2m3: case element_kind::e3m2: return 6;
-            default: return 8;
+            case element_kind::e2m1:
+            case element_kind::uint4:
+            case element_kind::uint4_around_8:
+                return 4;
+            case element_kind::e2m3:
+            case element_kind::e3m2:
+                return 6;
+            default:
+                return 8;
         }
     }
     int scale_bytes() const {
         switch (scale) {
-            case scale_kind::fp32: return 4;
-            case scale_kind::fp16: case scale_kind::bf16: return 2;
-            default: return 1;
+            case scale_kind::fp32:
+                return 4;
+            case scale_kind::fp16:
+            case scale_kind::bf16:
+                return 2;
+            default:
+                return 1;
         }
     }
     bool has_zeros() const { return element == element_kind::uint4; }
@@ -200,29 +220,44 @@ struct scheme_facts {
     bool has_tensor_scale() const { return scale == scale_kind::ue4m3_and_fp32; }
     const float_table& table() const {
         switch (element) {
-            case element_kind::e5m2: return e5m2();
-            case element_kind::e2m1: return e2m1();
-            case element_kind::e2m3: return e2m3();
-            case element_kind::e3m2: return e3m2();
-            default: return e4m3();
+            case element_kind::e5m2:
+                return e5m2();
+            case element_kind::e2m1:
+                return e2m1();
+            case element_kind::e2m3:
+                return e2m3();
+            case element_kind::e3m2:
+                return e3m2();
+            default:
+                return e4m3();
         }
     }
     double largest() const { return element == element_kind::int8_q6 ? 127.0 / 64 : table().values.back(); }
     int emax() const {
         switch (element) {
-            case element_kind::e4m3: return 8;
-            case element_kind::e5m2: return 15;
-            case element_kind::e3m2: return 4;
-            case element_kind::int8_q6: return 0;
-            default: return 2;
+            case element_kind::e4m3:
+                return 8;
+            case element_kind::e5m2:
+                return 15;
+            case element_kind::e3m2:
+                return 4;
+            case element_kind::int8_q6:
+                return 0;
+            default:
+                return 2;
         }
     }
     int mantissa_bits() const {
         switch (element) {
-            case element_kind::e5m2: case element_kind::e3m2: return 2;
-            case element_kind::e2m1: return 1;
-            case element_kind::int8_q6: return 6;
-            default: return 3;
+            case element_kind::e5m2:
+            case element_kind::e3m2:
+                return 2;
+            case element_kind::e2m1:
+                return 1;
+            case element_kind::int8_q6:
+                return 6;
+            default:
+                return 3;
         }
     }
 };
@@ -271,8 +306,12 @@ inline int e8m0_scale(const scheme_facts& f, double amax, scale_rule rule) {
     const double fraction = std::frexp(amax, &e);  // amax = fraction * 2^e, 0.5 <= fraction < 1
     int exponent = 0;
     switch (rule) {
-        case scale_rule::floor: exponent = e - 1 - f.emax(); break;
-        case scale_rule::ceil: exponent = (fraction == 0.5 ? e - 1 : e) - f.emax(); break;
+        case scale_rule::floor:
+            exponent = e - 1 - f.emax();
+            break;
+        case scale_rule::ceil:
+            exponent = (fraction == 0.5 ? e - 1 : e) - f.emax();
+            break;
         case scale_rule::round_up: {
             const double largest = f.largest();
             exponent = e - 2 - f.emax();
@@ -317,19 +356,28 @@ inline std::uint32_t store_scale(const scheme_facts& f, double v) {
 /// The value of a stored scale, NaN included.
 inline double scale_value(const scheme_facts& f, std::uint32_t bits) {
     switch (f.scale) {
-        case scale_kind::fp32: return static_cast<double>(float_from_bits(bits));
-        case scale_kind::fp16: return decode(half(), bits);
-        case scale_kind::bf16: return decode(brain(), bits);
-        case scale_kind::ue4m3_and_fp32: return decode(e4m3(), bits & 0x7F);
-        default: return bits == 255 ? std::nan("") : std::ldexp(1.0, static_cast<int>(bits) - 127);
+        case scale_kind::fp32:
+            return static_cast<double>(float_from_bits(bits));
+        case scale_kind::fp16:
+            return decode(half(), bits);
+        case scale_kind::bf16:
+            return decode(brain(), bits);
+        case scale_kind::ue4m3_and_fp32:
+            return decode(e4m3(), bits & 0x7F);
+        default:
+            return bits == 255 ? std::nan("") : std::ldexp(1.0, static_cast<int>(bits) - 127);
     }
 }
 inline std::uint32_t nan_scale(const scheme_facts& f) {
     switch (f.scale) {
-        case scale_kind::fp32: return 0x7FC00000;
-        case scale_kind::e8m0: return 0xFF;
-        case scale_kind::ue4m3_and_fp32: return 0x7F;
-        default: return 0x7FFF;
+        case scale_kind::fp32:
+            return 0x7FC00000;
+        case scale_kind::e8m0:
+            return 0xFF;
+        case scale_kind::ue4m3_and_fp32:
+            return 0x7F;
+        default:
+            return 0x7FFF;
     }
 }
 
@@ -363,15 +411,18 @@ template <class F> void for_block(const scheme_facts& s, const quantized& q, std
 inline double symmetric_step(double low, double high, double amax, const numfmt::quantize_options& o) {
     const double floor = static_cast<double>(o.amax_floor), a = std::fmax(amax, floor);
     switch (o.int4_symmetric_range) {
-        case numfmt::int4_symmetric_range::within_7: return f32(a / 7);
-        case numfmt::int4_symmetric_range::full_range: return f32(a / 7.5);
-        default: return std::fmax(std::fmax(f32(-low / 8), f32(high / 7)), f32(floor / 7));
+        case numfmt::int4_symmetric_range::within_7:
+            return f32(a / 7);
+        case numfmt::int4_symmetric_range::full_range:
+            return f32(a / 7.5);
+        default:
+            return std::fmax(std::fmax(f32(-low / 8), f32(high / 7)), f32(floor / 7));
     }
 }
 
 /// x is rows x cols, tight.
-inline quantized quantize(const scheme_facts& s, const std::vector<float>& x, std::int64_t rows, std::int64_t cols, rounding r,
-                          const numfmt::quantize_options& o) {
+inline quantized quantize(const scheme_facts& s, const std::vector<float>& x, std::int64_t rows, std::int64_t cols,
+                          rounding r, const numfmt::quantize_options& o) {
     quantized q;
     q.rows = rows;
     q.cols = cols;
@@ -465,7 +516,9 @@ inline quantized quantize(const scheme_facts& s, const std::vector<float>& x, st
                     q.codes[at] = static_cast<std::uint8_t>(static_cast<int>(std::fmin(std::fmax(code, -127), 127)));
                 } else {
                     const bool divide = o.division == numfmt::scale_division::divide && !s.has_tensor_scale();
-                    const double scaled = s.scale == scale_kind::e8m0 ? v / scale : divide ? f32(v / scale) : f32(v * factor);
+                    const double scaled = s.scale == scale_kind::e8m0 ? v / scale
+                                          : divide                    ? f32(v / scale)
+                                                                      : f32(v * factor);
                     q.codes[at] = static_cast<std::uint8_t>(encode(s.table(), scaled, r, o.element, draw));
                 }
             });
@@ -475,14 +528,18 @@ inline quantized quantize(const scheme_facts& s, const std::vector<float>& x, st
 }
 
 /// The value of one element, as a float.
-inline float dequantize_one(const scheme_facts& s, std::uint32_t scale_bits, std::uint32_t zero, std::uint32_t code, float tensor_scale = 1) {
+inline float dequantize_one(const scheme_facts& s, std::uint32_t scale_bits, std::uint32_t zero, std::uint32_t code,
+                            float tensor_scale = 1) {
     double scale = scale_value(s, scale_bits);
     if (std::isnan(scale)) return std::nanf("");
     if (s.has_tensor_scale()) scale = f32(scale * static_cast<double>(tensor_scale));
     double v = 0;
-    if (s.is_int4()) v = static_cast<double>(code) - (s.is_symmetric() ? 8.0 : static_cast<double>(zero));
-    else if (s.element == element_kind::int8_q6) v = (static_cast<double>(code) - (code >= 128 ? 256 : 0)) / 64;
-    else v = decode(s.table(), code);
+    if (s.is_int4())
+        v = static_cast<double>(code) - (s.is_symmetric() ? 8.0 : static_cast<double>(zero));
+    else if (s.element == element_kind::int8_q6)
+        v = (static_cast<double>(code) - (code >= 128 ? 256 : 0)) / 64;
+    else
+        v = decode(s.table(), code);
     return static_cast<float>(v * scale);  // the product is exact in double: 24 + 8 bits
 }
 

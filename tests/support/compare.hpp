@@ -16,7 +16,8 @@
 namespace numfmt_test {
 
 /// The conversion under test: a code from an input, the options and the random word.
-template <class Input> using conversion = std::uint32_t (*)(Input x, numfmt::encode_options options, std::uint32_t draw);
+template <class Input>
+using conversion = std::uint32_t (*)(Input x, numfmt::encode_options options, std::uint32_t draw);
 
 template <class Format, numfmt::rounding R, class Source>
 std::uint32_t encode_code(Source x, numfmt::encode_options options, std::uint32_t draw) {
@@ -25,7 +26,8 @@ std::uint32_t encode_code(Source x, numfmt::encode_options options, std::uint32_
 
 /// Compares convert(x) with the oracle's code for `exact`, the exact value of x.
 template <class Input>
-void compare_one(tally& t, const oracle& o, numfmt::rounding mode, const real& exact, conversion<Input> convert, Input x) {
+void compare_one(tally& t, const oracle& o, numfmt::rounding mode, const real& exact, conversion<Input> convert,
+                 Input x) {
     std::uint32_t draws[4] = {0, 0, 0, 0};
     int draw_count = 1;
     if (mode == numfmt::rounding::stochastic) {
@@ -39,12 +41,11 @@ void compare_one(tally& t, const oracle& o, numfmt::rounding mode, const real& e
         const std::uint32_t draw = draws[d];
         const std::uint32_t rounded = exact.nan || exact.infinite ? 0u : o.round(exact, mode, draw);
         for (const numfmt::encode_options& options : all_options()) {
-            t.expect_equal(convert(x, options, draw), o.finish(exact, rounded, options),
-                           [&](std::ostream& os) {
-                               os << o.format().name << ' ' << mode << ' ' << options.overflow << ' ' << options.nan
-                                  << " draw " << draw << " of " << (exact.nan ? "NaN" : "") << (exact.negative ? "-" : "")
-                                  << std::hexfloat << exact.magnitude << std::defaultfloat << " or integer " << exact.natural;
-                           });
+            t.expect_equal(convert(x, options, draw), o.finish(exact, rounded, options), [&](std::ostream& os) {
+                os << o.format().name << ' ' << mode << ' ' << options.overflow << ' ' << options.nan << " draw "
+                   << draw << " of " << (exact.nan ? "NaN" : "") << (exact.negative ? "-" : "") << std::hexfloat
+                   << exact.magnitude << std::defaultfloat << " or integer " << exact.natural;
+            });
         }
     }
 }

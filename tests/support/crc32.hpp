@@ -9,7 +9,7 @@
 namespace numfmt_test {
 
 class crc32 {
-public:
+  public:
     void add(std::uint8_t byte) { state_ = (state_ >> 8) ^ table()[(state_ ^ byte) & 0xFFu]; }
 
     /// The lowest `bytes` bytes of `word`, least significant first.
@@ -19,7 +19,7 @@ public:
 
     std::uint32_t value() const { return ~state_; }
 
-private:
+  private:
     static const std::array<std::uint32_t, 256>& table() {
         static const std::array<std::uint32_t, 256> t = [] {
             std::array<std::uint32_t, 256> r{};

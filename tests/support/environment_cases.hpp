@@ -31,11 +31,11 @@ bool built_with_fast_math();
 namespace {  // a copy per unit, on purpose
 
 class hasher {
-public:
+  public:
     void add(std::uint32_t word) { state_ = (state_ ^ word) * 0x100000001B3u; }
     std::uint64_t value() const { return state_; }
 
-private:
+  private:
     std::uint64_t state_ = 0xCBF29CE484222325u;
 };
 
@@ -71,7 +71,8 @@ template <class Format> void hash_format(hasher& h, std::uint32_t f, std::uint64
         h.add(bit_cast<std::uint32_t>(decode_scaled<Format>(code, static_cast<int>(d >> 57) - 64)));
     }
     const Format a = Format::from_bits(code), b = Format::from_bits(static_cast<typename Format::storage>(d));
-    h.add((a == b ? 1u : 0u) | (a < b ? 2u : 0u) | (a >= b ? 4u : 0u) | (is_nan(a) ? 8u : 0u) | (is_finite(b) ? 16u : 0u));
+    h.add((a == b ? 1u : 0u) | (a < b ? 2u : 0u) | (a >= b ? 4u : 0u) | (is_nan(a) ? 8u : 0u) |
+          (is_finite(b) ? 16u : 0u));
 }
 
 inline std::uint64_t codec_hash(const std::uint32_t* floats, const std::uint64_t* doubles, int n) {

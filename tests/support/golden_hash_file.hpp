@@ -21,7 +21,8 @@ inline std::map<std::string, std::vector<std::uint64_t>> read_golden_hashes(cons
             section = line;
             continue;
         }
-        for (std::size_t i = 0; i + 16 <= line.size(); i += 17) sections[section].push_back(std::stoull(line.substr(i, 16), nullptr, 16));
+        for (std::size_t i = 0; i + 16 <= line.size(); i += 17)
+            sections[section].push_back(std::stoull(line.substr(i, 16), nullptr, 16));
     }
     return sections;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A hash of a conversion over a range of float inputs that any backend can compute in any order: the sum, modulo 2^64, of
-// mix(bits of the input) * (code + 1). Header of its own, host and device, so that every backend shares the definition.
+// A hash of a conversion over a range of float inputs that any backend can compute in any order: the sum, modulo 2^64,
+// of mix(bits of the input) * (code + 1). Header of its own, host and device, so that every backend shares the
+// definition.
 #pragma once
 
 #include <numfmt/core/philox.hpp>

@@ -18,7 +18,7 @@ namespace numfmt_test {
 
 /// A deterministic stream of 64-bit words.
 class random_stream {
-public:
+  public:
     explicit random_stream(std::uint64_t seed) : seed_(seed) {}
     std::uint32_t word() { return numfmt::random_word(seed_, index_++); }
     std::uint64_t wide() {
@@ -30,7 +30,7 @@ public:
     /// Uniform in [0, 1), 32 bits.
     double unit() { return static_cast<double>(word()) / 4294967296.0; }
 
-private:
+  private:
     std::uint64_t seed_;
     std::uint64_t index_ = 0;
 };
@@ -47,7 +47,8 @@ template <class Float> std::vector<Float> every_exponent() {
     std::vector<Float> v;
     for (bits exponent = 0; exponent < sign / one; ++exponent) {
         for (const bits m : mantissas) {
-            for (const bits s : {bits{0}, sign}) v.push_back(std::bit_cast<Float>(static_cast<bits>(exponent * one | m | s)));
+            for (const bits s : {bits{0}, sign})
+                v.push_back(std::bit_cast<Float>(static_cast<bits>(exponent * one | m | s)));
         }
     }
     return v;
@@ -61,8 +62,8 @@ template <class Float> std::vector<Float> boundaries(const oracle& o) {
         const Float x = static_cast<Float>(exact);
         if (!std::isfinite(x)) return;
         const Float top = std::numeric_limits<Float>::infinity();
-        for (const Float y : {x, std::nextafter(x, top), std::nextafter(x, Float{0}), static_cast<Float>(exact * (1 + 0x1p-14)),
-                              static_cast<Float>(exact * (1 - 0x1p-22))}) {
+        for (const Float y : {x, std::nextafter(x, top), std::nextafter(x, Float{0}),
+                              static_cast<Float>(exact * (1 + 0x1p-14)), static_cast<Float>(exact * (1 - 0x1p-22))}) {
             v.push_back(y);
             v.push_back(-y);
         }

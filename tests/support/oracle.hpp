@@ -61,7 +61,7 @@ template <std::integral Int> real real_of(Int x) {
 }
 
 class oracle {
-public:
+  public:
     explicit oracle(const facts& f) : facts_(f) {
         // The last entry is the value that would follow the largest one, were the exponent wider: overflow is decided
         // by rounding as if it existed.
@@ -77,16 +77,21 @@ public:
     bool is_nan(std::uint32_t code) const {
         const std::uint32_t magnitude = code & (facts_.sign_code() - 1u);
         switch (facts_.kind) {
-            case shape::ieee: return magnitude > static_cast<std::uint32_t>(facts_.infinity);
+            case shape::ieee:
+                return magnitude > static_cast<std::uint32_t>(facts_.infinity);
             case shape::one_nan:
-            case shape::power_of_two: return (facts_.sign_bits != 0 ? magnitude : code) == facts_.quiet_nan;
-            case shape::negative_zero_is_nan: return code == facts_.sign_code();
-            case shape::all_finite: return false;
+            case shape::power_of_two:
+                return (facts_.sign_bits != 0 ? magnitude : code) == facts_.quiet_nan;
+            case shape::negative_zero_is_nan:
+                return code == facts_.sign_code();
+            case shape::all_finite:
+                return false;
         }
         return false;
     }
     bool is_infinite(std::uint32_t code) const {
-        return facts_.infinity >= 0 && (code & (facts_.sign_code() - 1u)) == static_cast<std::uint32_t>(facts_.infinity);
+        return facts_.infinity >= 0 &&
+               (code & (facts_.sign_code() - 1u)) == static_cast<std::uint32_t>(facts_.infinity);
     }
 
     /// The value of a code, NaN where it has none.
@@ -110,7 +115,8 @@ public:
         const bool directed = mode == toward_zero || mode == down;
         const std::uint32_t next = facts_.largest + 1;
         // First value above |x|.
-        const auto above = std::partition_point(values_.begin(), values_.end(), [&](double v) { return x.compare(v) >= 0; });
+        const auto above =
+            std::partition_point(values_.begin(), values_.end(), [&](double v) { return x.compare(v) >= 0; });
         if (above == values_.end()) return directed ? facts_.largest : next;
         if (above == values_.begin()) return 0;  // only a format without zero
         const std::uint32_t hi = static_cast<std::uint32_t>(above - values_.begin());
@@ -124,15 +130,19 @@ public:
         const int side = x.compare(values_[lo] + step / 2);
         if (side != 0) return side < 0 ? lo : hi;
         switch (mode) {
-            case nearest_even: return lo % 2 == 0 ? lo : hi;
-            case nearest_to_zero: return lo;
-            default: return hi;  // nearest_away, nearest_up
+            case nearest_even:
+                return lo % 2 == 0 ? lo : hi;
+            case nearest_to_zero:
+                return lo;
+            default:
+                return hi;  // nearest_away, nearest_up
         }
     }
 
     /// The fraction of stochastic rounding, in units of 2^-32: rounds away from zero for draws below it.
     std::uint64_t stochastic_threshold(const real& x) const {
-        const auto above = std::partition_point(values_.begin(), values_.end(), [&](double v) { return x.compare(v) >= 0; });
+        const auto above =
+            std::partition_point(values_.begin(), values_.end(), [&](double v) { return x.compare(v) >= 0; });
         if (x.nan || x.infinite || above == values_.end() || above == values_.begin()) return 0;
         const double lo = *(above - 1);
         return static_cast<std::uint64_t>(std::floor(x.steps_above(lo, *above - lo) * 4294967296.0));
@@ -165,7 +175,7 @@ public:
         return finish(x, rounded, options);
     }
 
-private:
+  private:
     double value_by_fields(std::uint32_t magnitude) const {
         const std::uint32_t scale = 1u << facts_.mantissa_bits;
         const int exponent = static_cast<int>(magnitude / scale);

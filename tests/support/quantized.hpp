@@ -15,7 +15,8 @@ namespace numfmt_test {
 
 using namespace numfmt;
 
-template <class S> quantized_tensor<S> quantized(const std::vector<float>& x, matrix_shape shape, const quantize_options& o = {}) {
+template <class S>
+quantized_tensor<S> quantized(const std::vector<float>& x, matrix_shape shape, const quantize_options& o = {}) {
     auto q = quantize<S>(matrix_view<const float>{x.data(), shape}, o);
     REQUIRE(q.ok());
     return std::move(q.value);
@@ -34,6 +35,8 @@ inline int count_nan(const std::vector<float>& y) {
     return n;
 }
 /// Uniform in [-1, 1), the same number for the same index.
-inline float random_float(uint64_t index) { return static_cast<float>(block_oracle::philox_word(11, index)) * 0x1p-31f - 1.0f; }
+inline float random_float(uint64_t index) {
+    return static_cast<float>(block_oracle::philox_word(11, index)) * 0x1p-31f - 1.0f;
+}
 
 }  // namespace numfmt_test

@@ -10,7 +10,7 @@
 namespace numfmt_test {
 
 class tally {
-public:
+  public:
     /// Counts one comparison. `describe(stream)` runs only for the first few mismatches and says what the input was.
     template <class T, class U, class Describe> void expect_equal(const T& got, const U& wanted, Describe&& describe) {
         ++checked_;
@@ -27,7 +27,7 @@ public:
     /// The first mismatches, for the message of the assertion.
     const std::string& first() const { return first_; }
 
-private:
+  private:
     std::size_t checked_ = 0;
     std::size_t failed_ = 0;
     std::string first_;
@@ -36,8 +36,8 @@ private:
 }  // namespace numfmt_test
 
 /// No comparison of the tally failed, and at least `minimum` were made (an empty loop is a failure).
-#define NUMFMT_CHECK_TALLY(t, minimum)           \
-    do {                                         \
+#define NUMFMT_CHECK_TALLY(t, minimum)                 \
+    do {                                               \
         CHECK_MESSAGE((t).failed() == 0, (t).first()); \
-        CHECK((t).checked() >= (minimum));       \
+        CHECK((t).checked() >= (minimum));             \
     } while (false)

@@ -56,7 +56,7 @@ struct model_config {
 /// A size of model_config, its key, and the values that check() admits; 0 is admitted too where `optional`.
 struct config_field {
     const char* key;
-    int64_t model_config::*member;
+    int64_t model_config::* member;
     int64_t low;
     int64_t high;
     bool optional;
@@ -274,7 +274,7 @@ template <scheme S> inline constexpr bool suits_kv = S::block.rows == 1 || S::bl
 /// A scheme as the cache's format, rows being vectors. A scale for the whole tensor is static: it costs nothing per
 /// token. One per row is a scale per token, head, and K or V.
 template <scheme S>
-requires suits_kv<S>
+    requires suits_kv<S>
 constexpr kv_format kv_format_of() noexcept {
     using traits = scheme_traits<S>;
     if (S::block.rows == whole) return {traits::element_bits, 0, 0};

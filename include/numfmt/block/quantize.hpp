@@ -12,7 +12,8 @@
 namespace numfmt {
 namespace detail {
 
-inline constexpr int chunk = 256;  // elements handled at once on the stack; a multiple of 8, so that packing stays aligned
+inline constexpr int chunk =
+    256;  // elements handled at once on the stack; a multiple of 8, so that packing stays aligned
 
 /// Elements [c, c + n) of a row as floats: in place, or converted (exactly) into `scratch`.
 template <class T> NUMFMT_FN const float* as_floats(const T* x, int n, float* scratch) noexcept {
@@ -25,7 +26,8 @@ template <class T> NUMFMT_FN const float* as_floats(const T* x, int n, float* sc
 }
 
 /// Calls f(row, first column, count) for every run of at most `chunk` columns of block (i, j).
-template <class F> NUMFMT_FN void for_each_run(matrix_shape shape, block_shape block, int64_t i, int64_t j, F&& f) noexcept {
+template <class F>
+NUMFMT_FN void for_each_run(matrix_shape shape, block_shape block, int64_t i, int64_t j, F&& f) noexcept {
     // An extent of `whole` has only index 0; the product must not be formed for others' sake.
     const int64_t r0 = i == 0 ? 0 : i * block.rows;
     const int64_t c0 = j == 0 ? 0 : j * block.cols;
@@ -36,25 +38,27 @@ template <class F> NUMFMT_FN void for_each_run(matrix_shape shape, block_shape b
 }
 
 template <class T>
-inline constexpr bool is_tensor_type_v =
-    is_same_v<T, float> || [] {
-        if constexpr (is_minifloat_v<T>) return T::spec.bits() == 16;
-        else return false;
-    }();
+inline constexpr bool is_tensor_type_v = is_same_v<T, float> || [] {
+    if constexpr (is_minifloat_v<T>)
+        return T::spec.bits() == 16;
+    else
+        return false;
+}();
 
 }  // namespace detail
 
 /// Quantizes the rows x cols matrix `x` (float, bf16 or fp16) into `out`, which must have the same shape: chooses every
-/// block's scale by the scheme's rule, stores it, and encodes the elements under the stored scale. Partial blocks at the
-/// right and bottom edges use the elements they have. NaN and Inf: see quantize_options::nonfinite.
-/// Errors: shape_mismatch, or what is wrong with `x`'s pointer or stride; nothing is written then.
+/// block's scale by the scheme's rule, stores it, and encodes the elements under the stored scale. Partial blocks at
+/// the right and bottom edges use the elements they have. NaN and Inf: see quantize_options::nonfinite. Errors:
+/// shape_mismatch, or what is wrong with `x`'s pointer or stride; nothing is written then.
 template <rounding R = rounding::nearest_even, class T, class S>
 status quantize(matrix_view<T> x, quantized_view<S> out, const quantize_options& options = {}) noexcept {
     using value = detail::remove_cv_t<T>;
     static_assert(detail::is_tensor_type_v<value>, "numfmt::quantize: the input must be float, bf16 or fp16");
     static_assert(!detail::is_same_v<S, const S>, "numfmt::quantize: the output view is read-only");
-    static_assert(!detail::is_scale_rounding(R), "numfmt::quantize: rounding::down, up and nearest_up belong to e8m0; "
-                                                 "choose quantize_options::scale_rule for the scales");
+    static_assert(!detail::is_scale_rounding(R),
+                  "numfmt::quantize: rounding::down, up and nearest_up belong to e8m0; "
+                  "choose quantize_options::scale_rule for the scales");
     if (const status s = detail::check_matrix(x, "x", "x.stride"); !s.ok()) return s;
     if (x.shape.rows != out.rows()) return {status_code::shape_mismatch, "x.shape.rows", x.shape.rows, out.rows()};
     if (x.shape.cols != out.cols()) return {status_code::shape_mismatch, "x.shape.cols", x.shape.cols, out.cols()};
@@ -82,8 +86,10 @@ status quantize(matrix_view<T> x, quantized_view<S> out, const quantize_options&
             out.scale(i, j) = scale.stored;
             if constexpr (S::has_zero_point) pack<4>(&scale.zero_point, 1, out.zero_row(i), j);
             detail::for_each_run(x.shape, S::block, i, j, [&](int64_t r, int64_t c, int n) {
-                const uint64_t index = static_cast<uint64_t>(r) * static_cast<uint64_t>(x.shape.cols) + static_cast<uint64_t>(c);
-                detail::encode_chunk<S, R>(scale, detail::as_floats(x.row(r) + c, n, scratch), n, codes, options, index);
+                const uint64_t index =
+                    static_cast<uint64_t>(r) * static_cast<uint64_t>(x.shape.cols) + static_cast<uint64_t>(c);
+                detail::encode_chunk<S, R>(scale, detail::as_floats(x.row(r) + c, n, scratch), n, codes, options,
+                                           index);
                 pack<bits>(codes, n, out.code_row(r), c);
             });
         }
@@ -100,8 +106,8 @@ result<quantized_tensor<S>> quantize(matrix_view<T> x, const quantize_options& o
     return t;
 }
 
-/// Writes the values of `q` to the matrix `y` (float, or bf16/fp16 by one more nearest-even rounding) of the same shape.
-/// A power-of-two scale is applied exactly; a float scale by one fp32 multiplication. A NaN scale gives NaN.
+/// Writes the values of `q` to the matrix `y` (float, or bf16/fp16 by one more nearest-even rounding) of the same
+/// shape. A power-of-two scale is applied exactly; a float scale by one fp32 multiplication. A NaN scale gives NaN.
 /// Errors: shape_mismatch, or what is wrong with `y`'s pointer or stride; nothing is written then.
 template <class S, class T> status dequantize(quantized_view<S> q, matrix_view<T> y) noexcept {
     using scheme = detail::remove_cv_t<S>;

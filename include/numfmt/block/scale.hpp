@@ -8,8 +8,8 @@
 
 namespace numfmt {
 
-/// Options of quantize. Rounding is the template parameter; these are run-time data. Each applies to the schemes named and
-/// has no meaning for the others. `compat.hpp` has the combinations that reproduce other libraries.
+/// Options of quantize. Rounding is the template parameter; these are run-time data. Each applies to the schemes named
+/// and has no meaning for the others. `compat.hpp` has the combinations that reproduce other libraries.
 struct quantize_options {
     numfmt::scale_rule scale_rule = numfmt::scale_rule::floor;         ///< E8M0 scales
     numfmt::nonfinite nonfinite = numfmt::nonfinite::propagate;        ///< every scheme
@@ -71,9 +71,9 @@ NUMFMT_FN float from_order_key(int32_t key) noexcept {
 
 /// Range of a block, gathered with integer reductions (compilers do not vectorise floating-point ones).
 struct block_range {
-    uint32_t any = 0;   // largest magnitude bits, NaN and Inf included
-    uint32_t amax = 0;  // largest finite magnitude bits
-    int32_t low = 0x7FFFFFFF;    // order keys of the finite extremes; untouched if there is no finite element
+    uint32_t any = 0;          // largest magnitude bits, NaN and Inf included
+    uint32_t amax = 0;         // largest finite magnitude bits
+    int32_t low = 0x7FFFFFFF;  // order keys of the finite extremes; untouched if there is no finite element
     int32_t high = -0x7FFFFFFF;
 
     NUMFMT_FN bool nonfinite() const noexcept { return any >= f32_infinity; }
@@ -105,8 +105,10 @@ template <class S> NUMFMT_FN void extend(block_range& range, const float* x, int
 }
 
 template <class S> NUMFMT_FN typename scheme_traits<S>::scale_storage nan_scale() noexcept {
-    if constexpr (is_same_v<typename S::scale, float>) return bit_cast<float>(f32_quiet_nan);
-    else return static_cast<typename scheme_traits<S>::scale_storage>(S::scale::spec.canonical_nan_code());
+    if constexpr (is_same_v<typename S::scale, float>)
+        return bit_cast<float>(f32_quiet_nan);
+    else
+        return static_cast<typename scheme_traits<S>::scale_storage>(S::scale::spec.canonical_nan_code());
 }
 
 /// A float scale in its storage type: finite, never zero.
@@ -121,8 +123,10 @@ template <class S> NUMFMT_FN typename scheme_traits<S>::scale_storage store_scal
 }
 
 template <class S> NUMFMT_FN float load_scale(typename scheme_traits<S>::scale_storage stored) noexcept {
-    if constexpr (is_same_v<typename S::scale, float>) return stored;
-    else return decode<typename S::scale>(stored);
+    if constexpr (is_same_v<typename S::scale, float>)
+        return stored;
+    else
+        return decode<typename S::scale>(stored);
 }
 
 /// The scale of the whole tensor: the multiplier that is stored, and its inverse as the encoder uses it.
@@ -171,7 +175,8 @@ NUMFMT_FN block_scale<S> scale_from_storage(typename scheme_traits<S>::scale_sto
 }
 
 /// Scale and zero point of an int4 group. The codes follow from the stored scale, never from the exact one.
-template <class S> NUMFMT_FN block_scale<S> choose_int4_scale(const block_range& range, const quantize_options& options) noexcept {
+template <class S>
+NUMFMT_FN block_scale<S> choose_int4_scale(const block_range& range, const quantize_options& options) noexcept {
     constexpr float levels = static_cast<float>(S::element::spec.max_code);
     float low = range.lowest(), high = range.highest();
     float s = 0;
@@ -186,21 +191,29 @@ template <class S> NUMFMT_FN block_scale<S> choose_int4_scale(const block_range&
     } else {
         const float amax = max(bit_cast<float>(range.amax), options.amax_floor);
         switch (options.int4_symmetric_range) {
-            case int4_symmetric_range::within_7: s = amax / 7.0f; break;
-            case int4_symmetric_range::full_range: s = amax / 7.5f; break;
-            case int4_symmetric_range::no_clipping: s = max(max(-low / 8.0f, high / 7.0f), options.amax_floor / 7.0f); break;
+            case int4_symmetric_range::within_7:
+                s = amax / 7.0f;
+                break;
+            case int4_symmetric_range::full_range:
+                s = amax / 7.5f;
+                break;
+            case int4_symmetric_range::no_clipping:
+                s = max(max(-low / 8.0f, high / 7.0f), options.amax_floor / 7.0f);
+                break;
         }
     }
     if (range.amax == 0 && options.amax_floor == 0) s = zero_group_range / levels;
     const auto stored = store_scale<S>(s);
     int zero_point = 0;
-    if constexpr (S::has_zero_point) zero_point = -round_to_integer(low / load_scale<S>(stored), 0, -S::element::spec.max_code, 0);
+    if constexpr (S::has_zero_point)
+        zero_point = -round_to_integer(low / load_scale<S>(stored), 0, -S::element::spec.max_code, 0);
     return scale_from_storage<S>(stored, static_cast<uint8_t>(zero_point));
 }
 
 /// Block scale of a two-level scheme (NVFP4) in either published order of operations.
 template <class S>
-NUMFMT_FN block_scale<S> choose_two_level_scale(const block_range& range, tensor_scale tensor, nvfp4_order order) noexcept {
+NUMFMT_FN block_scale<S> choose_two_level_scale(const block_range& range, tensor_scale tensor,
+                                                nvfp4_order order) noexcept {
     using scale_format = typename S::scale;
     constexpr float largest = largest_element<typename S::element>();
     const float amax = bit_cast<float>(range.amax);
@@ -216,7 +229,8 @@ NUMFMT_FN block_scale<S> choose_two_level_scale(const block_range& range, tensor
 
 /// The scale of a block by the scheme's rule; `tensor` matters to two-level schemes only.
 template <class S>
-NUMFMT_FN block_scale<S> choose_scale(const block_range& range, tensor_scale tensor, const quantize_options& options) noexcept {
+NUMFMT_FN block_scale<S> choose_scale(const block_range& range, tensor_scale tensor,
+                                      const quantize_options& options) noexcept {
     using element = typename S::element;
     if (range.nonfinite() && options.nonfinite == nonfinite::propagate) return scale_from_storage<S>(nan_scale<S>(), 0);
     const float amax = max(bit_cast<float>(range.amax), options.amax_floor);
@@ -235,12 +249,14 @@ NUMFMT_FN block_scale<S> choose_scale(const block_range& range, tensor_scale ten
 
 /// codes[j] = the code of x[j] under `b`. `index` is the row-major position of x[0], for stochastic rounding.
 template <class S, rounding R>
-NUMFMT_FN void encode_chunk(const block_scale<S>& b, const float* x, int n, uint8_t* codes, const quantize_options& options,
-                            uint64_t index) noexcept {
+NUMFMT_FN void encode_chunk(const block_scale<S>& b, const float* x, int n, uint8_t* codes,
+                            const quantize_options& options, uint64_t index) noexcept {
     using element = typename S::element;
     const auto draw = [&](int j) {
-        if constexpr (R == rounding::stochastic) return random_word(options.seed, options.offset + index + static_cast<uint64_t>(j));
-        else return uint32_t{0};
+        if constexpr (R == rounding::stochastic)
+            return random_word(options.seed, options.offset + index + static_cast<uint64_t>(j));
+        else
+            return uint32_t{0};
     };
     if (b.poisoned) {
         for (int j = 0; j < n; ++j) codes[j] = 0;
@@ -266,7 +282,8 @@ NUMFMT_FN void encode_chunk(const block_scale<S>& b, const float* x, int n, uint
 }
 
 /// y[j] = the value of codes[j] under `b`.
-template <class S> NUMFMT_FN void decode_chunk(const block_scale<S>& b, const uint8_t* codes, int n, float* y) noexcept {
+template <class S>
+NUMFMT_FN void decode_chunk(const block_scale<S>& b, const uint8_t* codes, int n, float* y) noexcept {
     using element = typename S::element;
     if (b.poisoned) {
         for (int j = 0; j < n; ++j) y[j] = bit_cast<float>(f32_quiet_nan);

@@ -26,10 +26,10 @@ struct matrix_shape {
 
 /// Order of the scales in memory; rows and columns here count scales, not elements.
 enum class scale_layout : uint8_t {
-    row_major,     ///< [row][column]; `scale_stride` elements from row to row
-    mn_major,      ///< [column][row]; `scale_stride` elements from column to column (DeepGEMM's activations)
-    tiled_128x4,   ///< 512-scale tiles of 128 rows x 4 columns, as Blackwell's block-scaled GEMM reads them (cuBLAS 13,
-                   ///< "1D Block Scaling Factors Layout"); `scale_stride` counts tiles from tile row to tile row
+    row_major,    ///< [row][column]; `scale_stride` elements from row to row
+    mn_major,     ///< [column][row]; `scale_stride` elements from column to column (DeepGEMM's activations)
+    tiled_128x4,  ///< 512-scale tiles of 128 rows x 4 columns, as Blackwell's block-scaled GEMM reads them (cuBLAS 13,
+                  ///< "1D Block Scaling Factors Layout"); `scale_stride` counts tiles from tile row to tile row
 };
 
 /// An unsigned integer element: value = (code - zero_point) * scale. `spec` is an int_spec.
@@ -119,7 +119,8 @@ template <class S> struct scheme_traits {
         const double code_bytes = static_cast<double>(t.rows) * static_cast<double>(code_row_bytes(t.cols));
         const double scale_count = static_cast<double>(scales.rows) * static_cast<double>(scales.cols);
         const double zero_bytes =
-            S::has_zero_point ? static_cast<double>(scales.rows) * static_cast<double>(zero_row_bytes(scales.cols)) : 0.0;
+            S::has_zero_point ? static_cast<double>(scales.rows) * static_cast<double>(zero_row_bytes(scales.cols))
+                              : 0.0;
         const double tensor_bits = S::has_tensor_scale ? 32.0 : 0.0;
         const double weights = static_cast<double>(t.rows) * static_cast<double>(t.cols);
         return weights > 0 ? (8 * (code_bytes + zero_bytes) + scale_bits * scale_count + tensor_bits) / weights : 0.0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Quantized tensors: a non-owning view (codes, scales, zero points, shape, strides), validated once when it is made, and
-// an owning tensor beside it.
+// Quantized tensors: a non-owning view (codes, scales, zero points, shape, strides), validated once when it is made,
+// and an owning tensor beside it.
 #pragma once
 
 #include <new>
@@ -27,12 +27,14 @@ template <class T> struct matrix_view {
 
 namespace detail {
 
-template <class S, class T> struct like_const { using type = T; };
-template <class S, class T> struct like_const<const S, T> { using type = const T; };
+template <class S, class T> struct like_const {
+    using type = T;
+};
+template <class S, class T> struct like_const<const S, T> {
+    using type = const T;
+};
 
-NUMFMT_FN bool product_overflows(int64_t a, int64_t b) noexcept {
-    return b > 0 && a > int64_max / b;
-}
+NUMFMT_FN bool product_overflows(int64_t a, int64_t b) noexcept { return b > 0 && a > int64_max / b; }
 
 /// Checks an array of `rows` rows, `stride` units apart, each using `used` units of `unit_bytes` bytes.
 inline status check_rows(const void* p, const char* pointer_name, int64_t rows, int64_t used, int64_t stride,
@@ -44,8 +46,8 @@ inline status check_rows(const void* p, const char* pointer_name, int64_t rows, 
     if (p == nullptr) return {status_code::null_pointer, pointer_name, 0, 0};
     const auto address = reinterpret_cast<std::uintptr_t>(p);
     if (address % static_cast<std::uintptr_t>(alignment) != 0)
-        return {status_code::misaligned, pointer_name, static_cast<int64_t>(address % static_cast<std::uintptr_t>(alignment)),
-                alignment};
+        return {status_code::misaligned, pointer_name,
+                static_cast<int64_t>(address % static_cast<std::uintptr_t>(alignment)), alignment};
     return {};
 }
 
@@ -84,10 +86,10 @@ template <class S> struct view_parts {
     scale_layout layout = scale_layout::row_major;
 };
 
-/// A quantized rows x cols tensor that somebody else owns. `quantized_view<const S>` is read-only. Made by `make`, which
-/// checks everything that kernels then rely on.
+/// A quantized rows x cols tensor that somebody else owns. `quantized_view<const S>` is read-only. Made by `make`,
+/// which checks everything that kernels then rely on.
 template <class S> class quantized_view {
-public:
+  public:
     using scheme = detail::remove_cv_t<S>;
     using traits = scheme_traits<scheme>;
     using scale_storage = typename traits::scale_storage;
@@ -149,10 +151,12 @@ public:
     /// Position of scale (i, j) in `scales`.
     NUMFMT_FN int64_t scale_offset(int64_t i, int64_t j) const noexcept {
         switch (parts_.layout) {
-            case scale_layout::mn_major: return j * parts_.scale_stride + i;
+            case scale_layout::mn_major:
+                return j * parts_.scale_stride + i;
             case scale_layout::tiled_128x4:
                 return (i / 128 * parts_.scale_stride + j / 4) * 512 + i % 32 * 16 + i % 128 / 32 * 4 + j % 4;
-            default: return i * parts_.scale_stride + j;
+            default:
+                return i * parts_.scale_stride + j;
         }
     }
     NUMFMT_FN auto& scale(int64_t i, int64_t j) const noexcept { return parts_.scales[scale_offset(i, j)]; }
@@ -162,7 +166,7 @@ public:
     }
     NUMFMT_FN uint8_t zero_point(int64_t i, int64_t j) const noexcept { return unpack_one<4>(zero_row(i), j); }
 
-private:
+  private:
     template <class> friend class quantized_view;
     static NUMFMT_FN quantized_view trusted(view_parts<S> p) noexcept {
         quantized_view v;
@@ -177,7 +181,7 @@ namespace detail {
 
 /// A 64-byte aligned array, zero-filled. (std::vector would double the compile time of every format header.)
 template <class T> class buffer {
-public:
+  public:
     buffer() = default;
     /// Throws std::bad_alloc.
     explicit buffer(int64_t n) : size_(n) {
@@ -204,7 +208,7 @@ public:
     const T* data() const noexcept { return data_; }
     int64_t size() const noexcept { return size_; }
 
-private:
+  private:
     T* data_ = nullptr;
     int64_t size_ = 0;
 };
@@ -213,7 +217,7 @@ private:
 
 /// An owning quantized tensor with tight strides and row-major scales. Movable, not copyable.
 template <class S> class quantized_tensor {
-public:
+  public:
     using scheme = S;
     using traits = scheme_traits<S>;
 
@@ -227,7 +231,8 @@ public:
         t.shape_ = shape;
         t.codes_ = detail::buffer<uint8_t>(shape.rows * traits::code_row_bytes(shape.cols));
         t.scales_ = detail::buffer<typename traits::scale_storage>(scales.rows * scales.cols);
-        if constexpr (S::has_zero_point) t.zeros_ = detail::buffer<uint8_t>(scales.rows * traits::zero_row_bytes(scales.cols));
+        if constexpr (S::has_zero_point)
+            t.zeros_ = detail::buffer<uint8_t>(scales.rows * traits::zero_row_bytes(scales.cols));
         return {static_cast<quantized_tensor&&>(t), {}};
     }
 
@@ -241,7 +246,7 @@ public:
                zeros_.size() + (S::has_tensor_scale ? 4 : 0);
     }
 
-private:
+  private:
     template <class View, class Self> static quantized_view<View> make_view(Self& t) noexcept {
         view_parts<View> p;
         p.codes = t.codes_.data();

@@ -33,9 +33,7 @@ NUMFMT_FN float exact_pow2(int k) noexcept {
 }
 
 /// 2^k as a double, exact for -1022 <= k <= 1023.
-NUMFMT_FN double exact_pow2_double(int k) noexcept {
-    return bit_cast<double>(static_cast<uint64_t>(k + 1023) << 52);
-}
+NUMFMT_FN double exact_pow2_double(int k) noexcept { return bit_cast<double>(static_cast<uint64_t>(k + 1023) << 52); }
 
 /// ceil(a / b) for a >= 0, b > 0, without overflow for any pair.
 NUMFMT_FN int64_t ceil_div(int64_t a, int64_t b) noexcept { return a / b + (a % b != 0 ? 1 : 0); }

@@ -62,7 +62,8 @@ template <class Format> NUMFMT_FN encode_plan plan_encode(encode_options o) noex
 
 /// sig / 2^shift rounded to an integer, for 1 <= shift < width(UInt) - 1 and sig < 2^(width - 2).
 /// Stochastic uses the exact shift, which may be larger than the clamped one the other roundings get.
-template <rounding R, class UInt> NUMFMT_FN UInt round_shift(UInt sig, int shift, int exact_shift, uint32_t draw) noexcept {
+template <rounding R, class UInt>
+NUMFMT_FN UInt round_shift(UInt sig, int shift, int exact_shift, uint32_t draw) noexcept {
     if constexpr (R == rounding::toward_zero) {
         return static_cast<UInt>(sig >> shift);
     } else if constexpr (R == rounding::stochastic) {
@@ -87,8 +88,8 @@ template <rounding R, class UInt> NUMFMT_FN UInt round_shift(UInt sig, int shift
     }
 }
 
-/// A positive finite number as significand * 2^(exponent - mantissa_bits), the significand with its leading bit in place
-/// (0 for zero).
+/// A positive finite number as significand * 2^(exponent - mantissa_bits), the significand with its leading bit in
+/// place (0 for zero).
 template <class UInt> struct significand {
     UInt sig;
     int exponent;
@@ -148,8 +149,8 @@ NUMFMT_FN uint32_t round_magnitude(UInt magnitude, int scale_exponent, uint32_t 
         const int above = v.exponent - (Scaled ? scale_exponent : 0) - s.min_exponent();
         UInt i = 0;
         if constexpr (s.mantissa_bits + 2 <= headroom && R != rounding::stochastic) {
-            // Below min_exponent the significand moves right, at most mantissa_bits + 2 places (then it rounds to zero).
-            // The register has that much room above it: start there, lose no bit, and round at a fixed place.
+            // Below min_exponent the significand moves right, at most mantissa_bits + 2 places (then it rounds to
+            // zero). The register has that much room above it: start there, lose no bit, and round at a fixed place.
             constexpr int room = s.mantissa_bits + 2;
             const int up = room + max(min(above, 0), -room);
             i = round_shift<R>(static_cast<UInt>(v.sig << up), dropped + room, dropped + room, draw);
@@ -182,7 +183,8 @@ template <class Format, rounding R, class UInt> NUMFMT_FN uint32_t round_exponen
 }
 
 template <class Format, rounding R, bool Scaled, class UInt>
-NUMFMT_FN typename Format::storage encode_bits(UInt bits, int scale_exponent, encode_plan plan, uint32_t draw) noexcept {
+NUMFMT_FN typename Format::storage encode_bits(UInt bits, int scale_exponent, encode_plan plan,
+                                               uint32_t draw) noexcept {
     using src = ieee_source<UInt>;
     constexpr float_spec s = Format::spec;
     static_assert(rounding_allowed(s, R),
@@ -208,7 +210,8 @@ NUMFMT_FN typename Format::storage encode_bits(UInt bits, int scale_exponent, en
     code = min(code, cap);
     uint32_t sign_mask = blend(nan, plan.nan_sign_mask, s.sign_bit());
     sign_mask = code == 0 ? plan.zero_sign_mask : sign_mask;
-    const uint32_t sign = static_cast<uint32_t>(bits >> (sizeof(UInt) * 8 - 1 - static_cast<unsigned>(s.magnitude_bits())));
+    const uint32_t sign =
+        static_cast<uint32_t>(bits >> (sizeof(UInt) * 8 - 1 - static_cast<unsigned>(s.magnitude_bits())));
     return static_cast<typename Format::storage>(code | (sign & sign_mask));
 }
 
@@ -320,11 +323,13 @@ NUMFMT_FN typename Format::storage encode_scaled(float x, int scale_exponent, en
 
 /// decode(code) * 2^scale_exponent for formats of at most 8 bits with a zero and -127 <= scale_exponent <= 127: exact,
 /// subnormal results included, +-Inf where the product exceeds the largest float.
-template <float_format Format> NUMFMT_FN float decode_scaled(typename Format::storage code, int scale_exponent) noexcept {
+template <float_format Format>
+NUMFMT_FN float decode_scaled(typename Format::storage code, int scale_exponent) noexcept {
     constexpr float_spec s = Format::spec;
     static_assert(s.has_zero && s.min_exponent() - s.mantissa_bits - 127 >= -149,
                   "numfmt::decode_scaled: the smallest product must be a multiple of the smallest float");
-    return bit_cast<float>(detail::scale_bits<s.specials != special_values::finite>(decode_bits<Format>(code), scale_exponent));
+    constexpr bool may_be_nonfinite = s.specials != special_values::finite;
+    return bit_cast<float>(detail::scale_bits<may_be_nonfinite>(decode_bits<Format>(code), scale_exponent));
 }
 
 /// x * 2^-scale_exponent rounded to an integer and clamped to [low, high] (low <= 0 <= high, both within +-32767).
@@ -348,15 +353,16 @@ NUMFMT_FN int round_to_integer(float x, int scale_exponent, int low, int high, u
 /// encode() over an array: codes[i] = encode<Format, R>(x[i]) for 0 <= i < n. The arrays must not overlap.
 template <float_format Format, rounding R = default_rounding_v<Format>, class Source>
 NUMFMT_FN void encode(const Source* NUMFMT_RESTRICT x, int64_t n, typename Format::storage* NUMFMT_RESTRICT codes,
-                                encode_options options = {}) noexcept {
-    static_assert(R != rounding::stochastic, "numfmt::encode: pass the draw of each element: encode<F, R>(x, options, draw)");
+                      encode_options options = {}) noexcept {
+    static_assert(R != rounding::stochastic,
+                  "numfmt::encode: pass the draw of each element: encode<F, R>(x, options, draw)");
     for (int64_t i = 0; i < n; ++i) codes[i] = encode<Format, R>(x[i], options);
 }
 
 /// decode() over an array: y[i] = decode<Format>(codes[i]) for 0 <= i < n. The arrays must not overlap.
 template <float_format Format>
 NUMFMT_FN void decode(const typename Format::storage* NUMFMT_RESTRICT codes, int64_t n,
-                                float* NUMFMT_RESTRICT y) noexcept {
+                      float* NUMFMT_RESTRICT y) noexcept {
     for (int64_t i = 0; i < n; ++i) y[i] = decode<Format>(codes[i]);
 }
 

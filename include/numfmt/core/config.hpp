@@ -76,14 +76,26 @@ namespace detail {
 template <class A, class B> inline constexpr bool is_same_v = false;
 template <class A> inline constexpr bool is_same_v<A, A> = true;
 
-template <class T> struct remove_cv { using type = T; };
-template <class T> struct remove_cv<const T> { using type = T; };
-template <class T> struct remove_cv<volatile T> { using type = T; };
-template <class T> struct remove_cv<const volatile T> { using type = T; };
+template <class T> struct remove_cv {
+    using type = T;
+};
+template <class T> struct remove_cv<const T> {
+    using type = T;
+};
+template <class T> struct remove_cv<volatile T> {
+    using type = T;
+};
+template <class T> struct remove_cv<const volatile T> {
+    using type = T;
+};
 template <class T> using remove_cv_t = typename remove_cv<T>::type;
 
-template <bool C, class A, class B> struct conditional { using type = A; };
-template <class A, class B> struct conditional<false, A, B> { using type = B; };
+template <bool C, class A, class B> struct conditional {
+    using type = A;
+};
+template <class A, class B> struct conditional<false, A, B> {
+    using type = B;
+};
 template <bool C, class A, class B> using conditional_t = typename conditional<C, A, B>::type;
 
 template <class T, class... Us> inline constexpr bool is_one_of_v = (is_same_v<T, Us> || ...);

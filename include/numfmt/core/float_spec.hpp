@@ -32,22 +32,21 @@ struct float_spec {
     NUMFMT_FN uint32_t mantissa_mask() const { return (1u << mantissa_bits) - 1u; }
     NUMFMT_FN bool has_infinity() const { return specials == special_values::ieee; }
     NUMFMT_FN bool has_nan() const { return specials != special_values::finite; }
-    NUMFMT_FN bool has_negative_zero() const {
-        return is_signed && has_zero && specials != special_values::fnuz;
-    }
+    NUMFMT_FN bool has_negative_zero() const { return is_signed && has_zero && specials != special_values::fnuz; }
 
     /// Exponent of the smallest normal number (of code 0 where there is no zero).
     NUMFMT_FN int min_exponent() const { return has_zero ? 1 - bias : -bias; }
     /// Exponent of the largest power of two in the format; "emax" in the MX specification.
-    NUMFMT_FN int max_exponent() const {
-        return static_cast<int>(max_finite_code() >> mantissa_bits) - bias;
-    }
+    NUMFMT_FN int max_exponent() const { return static_cast<int>(max_finite_code() >> mantissa_bits) - bias; }
     /// Magnitude code of the largest finite number.
     NUMFMT_FN uint32_t max_finite_code() const {
         switch (specials) {
-            case special_values::ieee: return magnitude_mask() - mantissa_mask() - 1u;
-            case special_values::fn: return magnitude_mask() - 1u;
-            default: return magnitude_mask();
+            case special_values::ieee:
+                return magnitude_mask() - mantissa_mask() - 1u;
+            case special_values::fn:
+                return magnitude_mask() - 1u;
+            default:
+                return magnitude_mask();
         }
     }
     /// Magnitude code of infinity; meaningful only where has_infinity().
@@ -91,10 +90,9 @@ struct int_spec {
 NUMFMT_FN bool represents_all(const float_spec& from, const float_spec& to) {
     const bool range = to.max_exponent() >= from.max_exponent() && to.mantissa_bits >= from.mantissa_bits &&
                        to.min_exponent() - to.mantissa_bits <= from.min_exponent() - from.mantissa_bits;
-    const bool largest =
-        to.max_exponent() > from.max_exponent() ||
-        (to.max_finite_code() & to.mantissa_mask()) << (16 - to.mantissa_bits) >=
-            (from.max_finite_code() & from.mantissa_mask()) << (16 - from.mantissa_bits);
+    const bool largest = to.max_exponent() > from.max_exponent() ||
+                         (to.max_finite_code() & to.mantissa_mask()) << (16 - to.mantissa_bits) >=
+                             (from.max_finite_code() & from.mantissa_mask()) << (16 - from.mantissa_bits);
     const bool zero = (to.has_zero || !from.has_zero) && (to.has_negative_zero() || !from.has_negative_zero());
     return range && largest && zero && (to.is_signed || !from.is_signed) && (to.has_nan() || !from.has_nan()) &&
            (to.has_infinity() || !from.has_infinity());

@@ -13,7 +13,7 @@ namespace numfmt {
 /// (nearest even; E8M0: down) with the format's default overflow and NaN rules; use encode() for the other policies.
 /// Between formats: implicit where every value of the source exists in the target, explicit otherwise.
 template <class Tag> class minifloat {
-public:
+  public:
     using tag = Tag;
     using storage = typename Tag::storage;
     static constexpr float_spec spec = Tag::spec;
@@ -68,7 +68,7 @@ public:
     friend NUMFMT_FN bool is_nan(minifloat a) noexcept { return detail::is_nan(static_cast<float>(a)); }
     friend NUMFMT_FN bool is_finite(minifloat a) noexcept { return detail::is_finite(static_cast<float>(a)); }
 
-private:
+  private:
     // Codes as integers in the order of their values; both zeros are 0.
     static NUMFMT_FN int32_t order(minifloat a) noexcept {
         const int32_t m = static_cast<int32_t>(a.bits_ & spec.magnitude_mask());
@@ -102,16 +102,24 @@ NUMFMT_FN minifloat<Tag> operator/(minifloat<Tag> a, minifloat<Tag> b) noexcept 
 }
 template <class Tag>
     requires(Tag::spec.bits() == 16)
-NUMFMT_FN minifloat<Tag>& operator+=(minifloat<Tag>& a, minifloat<Tag> b) noexcept { return a = a + b; }
+NUMFMT_FN minifloat<Tag>& operator+=(minifloat<Tag>& a, minifloat<Tag> b) noexcept {
+    return a = a + b;
+}
 template <class Tag>
     requires(Tag::spec.bits() == 16)
-NUMFMT_FN minifloat<Tag>& operator-=(minifloat<Tag>& a, minifloat<Tag> b) noexcept { return a = a - b; }
+NUMFMT_FN minifloat<Tag>& operator-=(minifloat<Tag>& a, minifloat<Tag> b) noexcept {
+    return a = a - b;
+}
 template <class Tag>
     requires(Tag::spec.bits() == 16)
-NUMFMT_FN minifloat<Tag>& operator*=(minifloat<Tag>& a, minifloat<Tag> b) noexcept { return a = a * b; }
+NUMFMT_FN minifloat<Tag>& operator*=(minifloat<Tag>& a, minifloat<Tag> b) noexcept {
+    return a = a * b;
+}
 template <class Tag>
     requires(Tag::spec.bits() == 16)
-NUMFMT_FN minifloat<Tag>& operator/=(minifloat<Tag>& a, minifloat<Tag> b) noexcept { return a = a / b; }
+NUMFMT_FN minifloat<Tag>& operator/=(minifloat<Tag>& a, minifloat<Tag> b) noexcept {
+    return a = a / b;
+}
 
 // clang-format off
 template <class A, class B> requires(A::spec.bits() < 16 || B::spec.bits() < 16)
@@ -138,7 +146,7 @@ template <class Tag> class std::numeric_limits<numfmt::minifloat<Tag>> {
     static constexpr numfmt::float_spec s = Tag::spec;
     static constexpr T code(std::uint32_t c) { return T::from_bits(static_cast<typename T::storage>(c)); }
 
-public:
+  public:
     static constexpr bool is_specialized = true;
     static constexpr bool is_signed = s.is_signed;
     static constexpr bool is_integer = false;
@@ -162,8 +170,8 @@ public:
     static constexpr int min_exponent10 = -static_cast<int>(-s.min_exponent() * 30103L / 100000);
     static constexpr int max_exponent10 = [] {
         int n = 0;
-        for (double p = 10, top = static_cast<double>(static_cast<float>(T::from_bits(
-                                static_cast<typename T::storage>(s.max_finite_code()))));
+        for (double p = 10, top = static_cast<double>(static_cast<float>(
+                                T::from_bits(static_cast<typename T::storage>(s.max_finite_code()))));
              p <= top; p *= 10)
             ++n;
         return n;

@@ -65,9 +65,9 @@ enum class int4_range : uint8_t {
 
 /// How the scale of a symmetric int4 group, whose codes stand for -8 .. 7, follows from its extremes.
 enum class int4_symmetric_range : uint8_t {
-    within_7,      ///< amax / 7: codes stay within +-7, zero is the middle; the default
-    full_range,    ///< amax / 7.5: all 16 codes are used, the positive end may clip by half a step (torchao SYMMETRIC)
-    no_clipping,   ///< max(-min / 8, max / 7): all 16 codes, nothing clips (torchao SYMMETRIC_NO_CLIPPING_ERR)
+    within_7,     ///< amax / 7: codes stay within +-7, zero is the middle; the default
+    full_range,   ///< amax / 7.5: all 16 codes are used, the positive end may clip by half a step (torchao SYMMETRIC)
+    no_clipping,  ///< max(-min / 8, max / 7): all 16 codes, nothing clips (torchao SYMMETRIC_NO_CLIPPING_ERR)
 };
 
 /// How an element is divided by a float scale.
@@ -79,7 +79,7 @@ enum class scale_division : uint8_t {
 /// Order of operations of NVFP4's two-level scaling; S = 2688 / amax of the tensor.
 enum class nvfp4_order : uint8_t {
     transformer_engine,  ///< s = E4M3(block amax * (S * (1/6))), q = E2M1(x * (1 / (s * (1/S)))); the default
-    torchao,             ///< s = E4M3(clamp((block amax / 6) / g, 2^-6, 448)), q = E2M1(x * ((1 / g) / s)), g = amax / 2688
+    torchao,  ///< s = E4M3(clamp((block amax / 6) / g, 2^-6, 448)), q = E2M1(x * ((1 / g) / s)), g = amax / 2688
 };
 
 namespace detail {

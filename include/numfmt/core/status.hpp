@@ -8,14 +8,14 @@ namespace numfmt {
 
 enum class status_code : uint8_t {
     ok,
-    null_pointer,     ///< a required array is missing
-    negative_size,    ///< a row or column count below zero
-    too_small,        ///< a stride or a buffer holds fewer elements than needed; `wanted` is the minimum
-    size_overflow,    ///< the element or byte count does not fit in 63 bits
-    misaligned,       ///< a pointer is not aligned for its element type; `wanted` is the alignment in bytes
-    shape_mismatch,   ///< two arguments disagree on a size; `wanted` is the other one's
-    out_of_range,     ///< a number outside its range; `wanted` is the nearest allowed value
-    unsupported,      ///< a combination this function does not implement
+    null_pointer,    ///< a required array is missing
+    negative_size,   ///< a row or column count below zero
+    too_small,       ///< a stride or a buffer holds fewer elements than needed; `wanted` is the minimum
+    size_overflow,   ///< the element or byte count does not fit in 63 bits
+    misaligned,      ///< a pointer is not aligned for its element type; `wanted` is the alignment in bytes
+    shape_mismatch,  ///< two arguments disagree on a size; `wanted` is the other one's
+    out_of_range,    ///< a number outside its range; `wanted` is the nearest allowed value
+    unsupported,     ///< a combination this function does not implement
 };
 
 /// Result of a checked call. `argument` is a string literal with the argument's name; `got` and `wanted` are the
@@ -36,15 +36,24 @@ struct [[nodiscard]] status {
 /// The text of a status code, without the numbers.
 NUMFMT_HD constexpr const char* describe(status_code code) noexcept {
     switch (code) {
-        case status_code::ok: return "ok";
-        case status_code::null_pointer: return "is a null pointer";
-        case status_code::negative_size: return "is negative";
-        case status_code::too_small: return "is too small";
-        case status_code::size_overflow: return "makes the tensor's size overflow 63 bits";
-        case status_code::misaligned: return "is not aligned for its type";
-        case status_code::shape_mismatch: return "does not match the other argument's size";
-        case status_code::out_of_range: return "is out of range";
-        case status_code::unsupported: return "is not supported here";
+        case status_code::ok:
+            return "ok";
+        case status_code::null_pointer:
+            return "is a null pointer";
+        case status_code::negative_size:
+            return "is negative";
+        case status_code::too_small:
+            return "is too small";
+        case status_code::size_overflow:
+            return "makes the tensor's size overflow 63 bits";
+        case status_code::misaligned:
+            return "is not aligned for its type";
+        case status_code::shape_mismatch:
+            return "does not match the other argument's size";
+        case status_code::out_of_range:
+            return "is out of range";
+        case status_code::unsupported:
+            return "is not supported here";
     }
     return "unknown status code";
 }

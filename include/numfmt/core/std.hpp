@@ -66,7 +66,8 @@ template <> struct enum_names<int4_symmetric_range> {
 };
 template <> struct enum_names<scale_division> {
     using enum_type = scale_division;
-    static constexpr named_value<scale_division> table[] = {NUMFMT_DETAIL_NAMED(reciprocal), NUMFMT_DETAIL_NAMED(divide)};
+    static constexpr named_value<scale_division> table[] = {NUMFMT_DETAIL_NAMED(reciprocal),
+                                                            NUMFMT_DETAIL_NAMED(divide)};
 };
 template <> struct enum_names<nvfp4_order> {
     using enum_type = nvfp4_order;
@@ -101,7 +102,9 @@ template <detail::named_enum Enum> constexpr bool from_string(std::string_view t
     return false;
 }
 
-template <detail::named_enum Enum> std::ostream& operator<<(std::ostream& os, Enum value) { return os << enum_name(value); }
+template <detail::named_enum Enum> std::ostream& operator<<(std::ostream& os, Enum value) {
+    return os << enum_name(value);
+}
 
 /// The text of message(): "code_stride is too small (got 3, wanted at least 16)", "ok" for success.
 inline std::string to_string(const status& s) {

@@ -173,7 +173,7 @@ class file_bytes {
         // O_NONBLOCK: opening a FIFO must not wait for a writer.
         const descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
         if (file.fd < 0) return {{}, detail::os_error(path, "cannot open", errno)};
-        struct ::stat info {};
+        struct ::stat info{};
         if (::fstat(file.fd, &info) != 0) return {{}, detail::os_error(path, "cannot stat", errno)};
         if (S_ISDIR(info.st_mode)) return {{}, detail::os_error(path, "cannot read", EISDIR)};
         if (!S_ISREG(info.st_mode)) return {{}, detail::path_text(path) + ": is not a regular file"};
