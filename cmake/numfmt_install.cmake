@@ -11,8 +11,12 @@ foreach(component IN ITEMS numfmt LISTS NUMFMT_COMPONENTS)
 endforeach()
 
 configure_package_config_file(cmake/numfmtConfig.cmake.in numfmtConfig.cmake INSTALL_DESTINATION "${numfmt_cmake_dir}")
-# Header-only so far: the same files serve every architecture. (Drop ARCH_INDEPENDENT with the first compiled component.)
-write_basic_package_version_file(numfmtConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+# Without a compiled component the same files serve every architecture.
+set(independent ARCH_INDEPENDENT)
+if(NUMFMT_WITH_SIMD)
+    set(independent "")
+endif()
+write_basic_package_version_file(numfmtConfigVersion.cmake COMPATIBILITY SameMinorVersion ${independent})
 install(FILES
     "${CMAKE_CURRENT_BINARY_DIR}/numfmtConfig.cmake"
     "${CMAKE_CURRENT_BINARY_DIR}/numfmtConfigVersion.cmake"

@@ -3,6 +3,7 @@
 // reference quantizer and by every faster path.
 #pragma once
 
+#include "../core/arithmetic.hpp"
 #include "../core/philox.hpp"
 #include "scheme.hpp"
 
@@ -36,17 +37,25 @@ NUMFMT_FN int mantissa_bits_of(const float_spec& s) noexcept { return s.mantissa
 NUMFMT_FN int mantissa_bits_of(const int_spec& s) noexcept { return s.max_exponent() + s.fraction_bits; }
 }  // namespace detail
 
+namespace detail {
+/// What `rule` adds to the mantissa bits of amax: a carry raises the exponent.
+template <class Element> NUMFMT_FN uint32_t scale_rule_addend(scale_rule rule) noexcept {
+    constexpr uint32_t full = 0x007FFFFFu;
+    // Mantissa of the largest element, as float bits: a larger one would saturate.
+    constexpr uint32_t largest = bit_cast<uint32_t>(largest_element<Element>()) & full;
+    return rule == scale_rule::ceil       ? full
+           : rule == scale_rule::round_up ? full - largest
+           : rule == scale_rule::even     ? 1u << (22 - mantissa_bits_of(Element::spec))
+                                          : 0u;
+}
+}  // namespace detail
+
 /// E8M0 code of the scale of a block whose largest magnitude is `amax` (finite; the sign is ignored), for an element
 /// format with largest power of two 2^emax. The biased exponent is clamped to 0 .. 254. An all-zero block gives 0.
 /// Sources: OCP MX v1.0 section 6.3 (floor); the other rules as documented at scale_rule.
 template <class Element> NUMFMT_FN uint8_t scale_code(float amax, scale_rule rule) noexcept {
     constexpr uint32_t full = 0x007FFFFFu;
-    // Mantissa of the largest element, as float bits: a larger one would saturate.
-    constexpr uint32_t largest = bit_cast<uint32_t>(detail::largest_element<Element>()) & full;
-    const uint32_t add = rule == scale_rule::ceil       ? full
-                         : rule == scale_rule::round_up ? full - largest
-                         : rule == scale_rule::even     ? 1u << (22 - detail::mantissa_bits_of(Element::spec))
-                                                        : 0u;
+    const uint32_t add = detail::scale_rule_addend<Element>(rule);
     const uint32_t bits = bit_cast<uint32_t>(amax) & detail::f32_abs_mask;
     const auto v = detail::split<detail::source_subnormals::normalise>(bits);
     const int exponent = v.exponent + static_cast<int>(((v.sig & full) + add) >> 23);
@@ -113,7 +122,7 @@ template <class S> NUMFMT_FN typename scheme_traits<S>::scale_storage nan_scale(
 
 /// A float scale in its storage type: finite, never zero.
 template <class S> NUMFMT_FN typename scheme_traits<S>::scale_storage store_scale(float s) noexcept {
-    s = max(s, smallest_fp32_scale);
+    s = larger(s, smallest_fp32_scale);
     if constexpr (is_same_v<typename S::scale, float>) {
         return s;
     } else {
@@ -141,11 +150,11 @@ NUMFMT_FN tensor_scale choose_tensor_scale(uint32_t amax_bits, nvfp4_order order
     const float amax = bit_cast<float>(amax_bits);
     if (amax_bits == 0) return {};
     if (order == nvfp4_order::torchao) {
-        const float g = max(amax / span, smallest_fp32_scale);
-        return {g, 1.0f / g};
+        const float g = larger(quotient(amax, span), smallest_fp32_scale);
+        return {g, quotient(1.0f, g)};
     }
-    const float inverse = min(span / amax, largest_float);
-    return {1.0f / inverse, inverse};
+    const float inverse = smaller(quotient(span, amax), largest_float);
+    return {quotient(1.0f, inverse), inverse};
 }
 
 /// What a block's elements are encoded and decoded under.
@@ -170,7 +179,7 @@ NUMFMT_FN block_scale<S> scale_from_storage(typename scheme_traits<S>::scale_sto
     b.value = load_scale<S>(stored);
     b.poisoned = is_nan(b.value);
     if constexpr (scheme_traits<S>::power_of_two_scale) b.exponent = static_cast<int>(stored) - S::scale::spec.bias;
-    if constexpr (S::has_tensor_scale) b.value *= tensor_multiplier;
+    if constexpr (S::has_tensor_scale) b.value = product(b.value, tensor_multiplier);
     return b;
 }
 
@@ -182,23 +191,23 @@ NUMFMT_FN block_scale<S> choose_int4_scale(const block_range& range, const quant
     float s = 0;
     if constexpr (S::has_zero_point) {
         if (options.int4_range == int4_range::include_zero) {
-            low = min(low, 0.0f);
-            high = max(high, 0.0f);
+            low = smaller(low, 0.0f);
+            high = larger(high, 0.0f);
         }
         // The difference of two finite floats can overflow; the difference of their shares cannot.
-        const float difference = max(high - low, options.amax_floor);
-        s = is_finite(difference) ? difference / levels : high / levels - low / levels;
+        const float span = larger(difference(high, low), options.amax_floor);
+        s = is_finite(span) ? quotient(span, levels) : difference(quotient(high, levels), quotient(low, levels));
     } else {
-        const float amax = max(bit_cast<float>(range.amax), options.amax_floor);
+        const float amax = larger(bit_cast<float>(range.amax), options.amax_floor);
         switch (options.int4_symmetric_range) {
             case int4_symmetric_range::within_7:
-                s = amax / 7.0f;
+                s = quotient(amax, 7.0f);
                 break;
             case int4_symmetric_range::full_range:
-                s = amax / 7.5f;
+                s = quotient(amax, 7.5f);
                 break;
             case int4_symmetric_range::no_clipping:
-                s = max(max(-low / 8.0f, high / 7.0f), options.amax_floor / 7.0f);
+                s = larger(larger(quotient(-low, 8.0f), quotient(high, 7.0f)), quotient(options.amax_floor, 7.0f));
                 break;
         }
     }
@@ -206,7 +215,7 @@ NUMFMT_FN block_scale<S> choose_int4_scale(const block_range& range, const quant
     const auto stored = store_scale<S>(s);
     int zero_point = 0;
     if constexpr (S::has_zero_point)
-        zero_point = -round_to_integer(low / load_scale<S>(stored), 0, -S::element::spec.max_code, 0);
+        zero_point = -round_to_integer(quotient(low, load_scale<S>(stored)), 0, -S::element::spec.max_code, 0);
     return scale_from_storage<S>(stored, static_cast<uint8_t>(zero_point));
 }
 
@@ -218,12 +227,13 @@ NUMFMT_FN block_scale<S> choose_two_level_scale(const block_range& range, tensor
     constexpr float largest = largest_element<typename S::element>();
     const float amax = bit_cast<float>(range.amax);
     const bool torchao = order == nvfp4_order::torchao;
-    const float t = torchao ? min(max(amax / largest / tensor.multiplier, 0.015625f), 448.0f)
-                            : amax * (tensor.inverse * (1.0f / largest));
+    const float t = torchao ? smaller(larger(quotient(quotient(amax, largest), tensor.multiplier), 0.015625f), 448.0f)
+                            : product(amax, product(tensor.inverse, 1.0f / largest));
     auto stored = encode<scale_format>(t, {.overflow = overflow::saturate});
     if (range.nonfinite() && stored == 0) stored = 1;  // so that a saturated Inf is not zero
     block_scale<S> b = scale_from_storage<S>(stored, 0, tensor.multiplier);
-    b.inverse = torchao ? tensor.inverse / decode<scale_format>(stored) : min(1.0f / b.value, largest_float);
+    b.inverse = torchao ? quotient(tensor.inverse, decode<scale_format>(stored))
+                        : smaller(quotient(1.0f, b.value), largest_float);
     return b;
 }
 
@@ -233,7 +243,7 @@ NUMFMT_FN block_scale<S> choose_scale(const block_range& range, tensor_scale ten
                                       const quantize_options& options) noexcept {
     using element = typename S::element;
     if (range.nonfinite() && options.nonfinite == nonfinite::propagate) return scale_from_storage<S>(nan_scale<S>(), 0);
-    const float amax = max(bit_cast<float>(range.amax), options.amax_floor);
+    const float amax = larger(bit_cast<float>(range.amax), options.amax_floor);
     if constexpr (S::has_tensor_scale) {
         return choose_two_level_scale<S>(range, tensor, options.nvfp4_order);
     } else if constexpr (scheme_traits<S>::power_of_two_scale) {
@@ -241,8 +251,8 @@ NUMFMT_FN block_scale<S> choose_scale(const block_range& range, tensor_scale ten
     } else if constexpr (integer_format<element>) {
         return choose_int4_scale<S>(range, options);
     } else {
-        block_scale<S> b = scale_from_storage<S>(store_scale<S>(amax / largest_element<element>()), 0);
-        b.inverse = 1.0f / b.value;
+        block_scale<S> b = scale_from_storage<S>(store_scale<S>(quotient(amax, largest_element<element>())), 0);
+        b.inverse = quotient(1.0f, b.value);
         return b;
     }
 }
@@ -268,16 +278,16 @@ NUMFMT_FN void encode_chunk(const block_scale<S>& b, const float* x, int n, uint
             if constexpr (scheme_traits<S>::power_of_two_scale) {
                 q = round_to_integer<R>(x[j], b.exponent - spec.fraction_bits, spec.min_code, spec.max_code, draw(j));
             } else {
-                q = round_to_integer<R>(x[j] / b.value, 0, -32767, 32767, draw(j)) + z;
+                q = round_to_integer<R>(quotient(x[j], b.value), 0, -32767, 32767, draw(j)) + z;
             }
             codes[j] = static_cast<uint8_t>(min(max(q, spec.min_code), spec.max_code));
         }
     } else if constexpr (scheme_traits<S>::power_of_two_scale) {
         for (int j = 0; j < n; ++j) codes[j] = encode_scaled<element, R>(x[j], b.exponent, options.element, draw(j));
     } else if (!S::has_tensor_scale && options.division == scale_division::divide) {
-        for (int j = 0; j < n; ++j) codes[j] = encode<element, R>(x[j] / b.value, options.element, draw(j));
+        for (int j = 0; j < n; ++j) codes[j] = encode<element, R>(quotient(x[j], b.value), options.element, draw(j));
     } else {
-        for (int j = 0; j < n; ++j) codes[j] = encode<element, R>(x[j] * b.inverse, options.element, draw(j));
+        for (int j = 0; j < n; ++j) codes[j] = encode<element, R>(product(x[j], b.inverse), options.element, draw(j));
     }
 }
 
@@ -295,13 +305,13 @@ NUMFMT_FN void decode_chunk(const block_scale<S>& b, const uint8_t* codes, int n
                 const float integer = static_cast<float>(static_cast<int8_t>(codes[j]));
                 y[j] = bit_cast<float>(scale_bits<false>(bit_cast<uint32_t>(integer), b.exponent - spec.fraction_bits));
             } else {
-                y[j] = static_cast<float>(static_cast<int>(codes[j]) - b.zero_point) * b.value;
+                y[j] = product(static_cast<float>(static_cast<int>(codes[j]) - b.zero_point), b.value);
             }
         }
     } else if constexpr (scheme_traits<S>::power_of_two_scale) {
         for (int j = 0; j < n; ++j) y[j] = decode_scaled<element>(codes[j], b.exponent);
     } else {
-        for (int j = 0; j < n; ++j) y[j] = decode<element>(codes[j]) * b.value;
+        for (int j = 0; j < n; ++j) y[j] = product(decode<element>(codes[j]), b.value);
     }
 }
 

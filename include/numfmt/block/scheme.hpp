@@ -108,13 +108,13 @@ template <class S> struct scheme_traits {
 
     /// Bits per weight of a tensor without partial blocks: element bits plus the block's share of its scale and zero
     /// point. One scale for a whole row or tensor counts as 0.
-    static constexpr double bits_per_weight() noexcept {
+    static NUMFMT_HD constexpr double bits_per_weight() noexcept {
         if (S::block.rows == whole || S::block.cols == whole) return element_bits;
         return element_bits + static_cast<double>(scale_bits + zero_bits) /
                                   (static_cast<double>(S::block.rows) * static_cast<double>(S::block.cols));
     }
     /// The same for one tensor: all stored bits, padding included, over rows * cols.
-    static constexpr double bits_per_weight(matrix_shape t) noexcept {
+    static NUMFMT_HD constexpr double bits_per_weight(matrix_shape t) noexcept {
         const matrix_shape scales = scale_shape(t);
         const double code_bytes = static_cast<double>(t.rows) * static_cast<double>(code_row_bytes(t.cols));
         const double scale_count = static_cast<double>(scales.rows) * static_cast<double>(scales.cols);
@@ -134,11 +134,11 @@ struct fixed_name {
     char text[48] = {};
     int length = 0;
 
-    constexpr fixed_name& add(const char* s) {
+    NUMFMT_HD constexpr fixed_name& add(const char* s) {
         for (; *s != '\0'; ++s) text[length++] = *s;
         return *this;
     }
-    constexpr fixed_name& add(int64_t v) {
+    NUMFMT_HD constexpr fixed_name& add(int64_t v) {
         int64_t unit = 1;
         while (v / unit >= 10) unit *= 10;
         for (; unit > 0; unit /= 10) text[length++] = static_cast<char>('0' + v / unit % 10);

@@ -73,10 +73,31 @@ HWY_INLINE VF load_floats(const bf16* x) {
     return hn::BitCast(DF(),
                        hn::ShiftLeft<16>(hn::PromoteTo(D32(), hn::LoadU(d, reinterpret_cast<const uint16_t*>(x)))));
 }
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 || HWY_ARCH_ARM
 HWY_INLINE VF load_floats(const fp16* x) {
     const hn::Rebind<hwy::float16_t, DF> d;
     return hn::PromoteTo(DF(), hn::LoadU(d, reinterpret_cast<const hwy::float16_t*>(x)));
 }
+#else
+// Without an instruction: as decode_bits() of the reference, Inf and NaN included.
+HWY_INLINE VF load_floats(const fp16* x) {
+    const D32 d;
+    const hn::RebindToSigned<D32> ds;
+    const hn::Rebind<uint16_t, D32> d16;
+    const V32 h = hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const uint16_t*>(x)));
+    const V32 magnitude = hn::And(h, hn::Set(d, 0x7FFFu));
+    const V32 normal = hn::Add(hn::ShiftLeft<13>(magnitude), hn::Set(d, 112u << 23));
+    // A subnormal is magnitude * 2^-24, and the conversion of so small an integer is exact.
+    const auto integer = hn::BitCast(ds, hn::ConvertTo(DF(), hn::BitCast(ds, magnitude)));
+    const V32 small = hn::BitCast(d, hn::Max(hn::Sub(integer, hn::Set(ds, 24 << 23)), hn::Zero(ds)));
+    V32 value = hn::IfThenElse(greater_than(magnitude, hn::Set(d, 0x3FFu)), normal, small);
+    value =
+        hn::IfThenElse(greater_than(magnitude, hn::Set(d, 0x7BFFu)), hn::Set(d, numfmt::detail::f32_infinity), value);
+    value =
+        hn::IfThenElse(greater_than(magnitude, hn::Set(d, 0x7C00u)), hn::Set(d, numfmt::detail::f32_quiet_nan), value);
+    return hn::BitCast(DF(), hn::Or(value, hn::ShiftLeft<16>(hn::And(h, hn::Set(d, 0x8000u)))));
+}
+#endif
 
 // The upper halves of 2 x 32-bit lanes, the lowest bit set where the lower half is not zero.
 HWY_INLINE V16 fold(VF lo, VF hi) {
@@ -389,17 +410,11 @@ template <class Format, class Target> class plane_decoder {
     static constexpr float_spec s = Format::spec;
 
   public:
-    HWY_INLINE plane_decoder() {
-        alignas(64) static constexpr detail::plane_tables<Format, Target> tables{};
-        for (int i = 0; i < 2; ++i) {
-            low_[i] = _mm512_load_si512(tables.low + 64 * i);
-            high_[i] = _mm512_load_si512(tables.high + 64 * i);
-        }
-    }
     // The two byte planes of 64 results, 16 bits each.
-    HWY_INLINE void planes(__m512i codes, __m512i& low, __m512i& high) const {
-        low = _mm512_permutex2var_epi8(low_[0], codes, low_[1]);
-        high = _mm512_permutex2var_epi8(high_[0], codes, high_[1]);
+    static HWY_INLINE void planes(__m512i codes, __m512i& low, __m512i& high) {
+        alignas(64) static constexpr detail::plane_tables<Format, Target> tables{};
+        low = _mm512_permutex2var_epi8(_mm512_load_si512(tables.low), codes, _mm512_load_si512(tables.low + 64));
+        high = _mm512_permutex2var_epi8(_mm512_load_si512(tables.high), codes, _mm512_load_si512(tables.high + 64));
         if constexpr (s.bits() == 8 && s.is_signed) {
             high = _mm512_or_si512(high, _mm512_and_si512(codes, _mm512_set1_epi8(static_cast<char>(0x80))));
         }
@@ -409,9 +424,6 @@ template <class Format, class Target> class plane_decoder {
             low = _mm512_mask_mov_epi8(low, nan, _mm512_set1_epi8(static_cast<char>(0xC0)));
         }
     }
-
-  private:
-    __m512i low_[2], high_[2];
 };
 
 // Bytes of `low` and `high` alternating, from element 32 * Part on: 32 16-bit lanes.
@@ -452,18 +464,22 @@ HWY_INLINE void for_each_step(Step& step, const In* HWY_RESTRICT x, int64_t n, O
         step(in, out, false);
         std::memcpy(static_cast<void*>(y + i), out, static_cast<size_t>(count) * sizeof(Out));
     };
-    int64_t i = 0;
+    int64_t i = 0, count = 0;
     if (stream) {
         const size_t misaligned = reinterpret_cast<uintptr_t>(y) % static_cast<size_t>(width);
         if (misaligned % sizeof(Out) != 0) stream = false;
-        if (stream && misaligned != 0) {
-            i = (width - static_cast<int64_t>(misaligned)) / static_cast<int64_t>(sizeof(Out));
-            if (i > n) i = n;
-            partial(0, i);
-        }
+        if (stream && misaligned != 0)
+            count =
+                numfmt::detail::min(n, (width - static_cast<int64_t>(misaligned)) / static_cast<int64_t>(sizeof(Out)));
     }
-    for (; i + width <= n; i += width) step(x + i, y + i, stream);
-    if (i < n) partial(i, n - i);
+    // A few elements up to the alignment, whole steps, the rest: one copy of each kind of code.
+    for (bool last = false;; last = true) {
+        if (count > 0) partial(i, count);
+        i += count;
+        if (last) break;
+        for (; i + width <= n; i += width) step(x + i, y + i, stream);
+        count = n - i;
+    }
     if (stream) hwy::FlushStream();
 }
 
@@ -562,6 +578,24 @@ void encode_array(const Source* x, int64_t n, typename Format::storage* codes, r
     }
 }
 
+// Floats to bf16 or fp16, nearest even, under the default policies.
+template <class Target> HWY_INLINE V16 narrow(VF lo, VF hi) {
+    constexpr detail::encode_constants k = detail::make_constants<Target>(rounding::nearest_even, {});
+    const D32 d;
+    const D16 d16;
+#if NUMFMT_SIMD_HAVE_F16C
+    if constexpr (std::is_same_v<Target, fp16>) return encode_fp16_plain(lo, hi);
+#endif
+    if constexpr (std::is_same_v<Target, bf16>) {
+        return encode_bf16_plain(hn::BitCast(d, lo), hn::BitCast(d, hi), k);
+    } else {
+        const V32 zero = hn::Zero(d);
+        const V32 a = encode32<Target, false>(hn::BitCast(d, lo), zero, k);
+        const V32 b = encode32<Target, false>(hn::BitCast(d, hi), zero, k);
+        return hn::ConcatEven(d16, hn::BitCast(d16, b), hn::BitCast(d16, a));
+    }
+}
+
 template <class Format, class Target> struct decode_step {
     HWY_INLINE VF floats(const uint16_t* codes) const {
         if constexpr (std::is_same_v<Format, bf16>)
@@ -575,7 +609,7 @@ template <class Format, class Target> struct decode_step {
     HWY_INLINE void operator()(const uint16_t* codes, uint16_t* y, bool stream) const {
         for (size_t i = 0; i < hn::Lanes(D8()); i += hn::Lanes(D16())) {
             const VF lo = floats(codes + i), hi = floats(codes + i + hn::Lanes(DF()));
-            store(narrow(lo, hi), D16(), y + i, stream);
+            store(narrow<Target>(lo, hi), D16(), y + i, stream);
         }
     }
     HWY_INLINE void operator()(const uint8_t* codes, float* y, bool stream) const {
@@ -591,7 +625,7 @@ template <class Format, class Target> struct decode_step {
             if constexpr (std::is_same_v<Target, bf16>)
                 store(h, D16(), y + i, stream);
             else
-                store(narrow(widen_lower(h), widen_upper(h)), D16(), y + i, stream);
+                store(narrow<Target>(widen_lower(h), widen_upper(h)), D16(), y + i, stream);
         }
     }
 
@@ -603,30 +637,14 @@ template <class Format, class Target> struct decode_step {
             c = hn::And(c, hn::Set(D16(), static_cast<uint16_t>(Format::spec.code_mask())));
         return decode16<Format>(c);
     }
-    HWY_INLINE V16 narrow(VF lo, VF hi) const {
-        constexpr detail::encode_constants k = detail::make_constants<Target>(rounding::nearest_even, {});
-        const D32 d;
-        const D16 d16;
-#if NUMFMT_SIMD_HAVE_F16C
-        if constexpr (std::is_same_v<Target, fp16>) return encode_fp16_plain(lo, hi);
-#endif
-        if constexpr (std::is_same_v<Target, bf16>) {
-            return encode_bf16_plain(hn::BitCast(d, lo), hn::BitCast(d, hi), k);
-        } else {
-            const V32 zero = hn::Zero(d);
-            const V32 a = encode32<Target, false>(hn::BitCast(d, lo), zero, k);
-            const V32 b = encode32<Target, false>(hn::BitCast(d, hi), zero, k);
-            return hn::ConcatEven(d16, hn::BitCast(d16, b), hn::BitCast(d16, a));
-        }
-    }
 };
 
 #if NUMFMT_SIMD_HAVE_VBMI
 template <class Format, class Target> struct decode_step_planes {
-    plane_decoder<Format, Target> decoder;
+    using decoder = plane_decoder<Format, Target>;
     HWY_INLINE void operator()(const uint8_t* codes, float* y, bool stream) const {
         __m512i low, high;
-        decoder.planes(_mm512_loadu_si512(codes), low, high);
+        decoder::planes(_mm512_loadu_si512(codes), low, high);
         put(widen_planes<0>(low, high), y, stream);
         put(widen_planes<1>(low, high), y + 16, stream);
         put(widen_planes<2>(low, high), y + 32, stream);
@@ -634,7 +652,7 @@ template <class Format, class Target> struct decode_step_planes {
     }
     HWY_INLINE void operator()(const uint8_t* codes, uint16_t* y, bool stream) const {
         __m512i low, high;
-        decoder.planes(_mm512_loadu_si512(codes), low, high);
+        decoder::planes(_mm512_loadu_si512(codes), low, high);
         put(interleave_planes<0>(low, high), y, stream);
         put(interleave_planes<1>(low, high), y + 32, stream);
     }
@@ -674,7 +692,7 @@ void encode_array(const Source* x, int64_t n, typename Format::storage* codes, r
     numfmt::simd::detail::reference_encode<Format>(x, n, codes, r, options, seed, first);
 }
 template <class Format, class Target> void decode_array(const typename Format::storage* codes, int64_t n, Target* y) {
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Target>(decode<Format>(codes[i]));
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Target>(numfmt::decode<Format>(codes[i]));
 }
 
 #endif  // HWY_TARGET != HWY_SCALAR

@@ -74,7 +74,7 @@ template <class Format, class Target> struct plane_tables {
         for (uint32_t c = 0; c < 128; ++c) {
             const auto code = static_cast<typename Format::storage>(c & Format::spec.code_mask());
             uint32_t bits = decode_bits<Format>(code) >> 16;
-            if constexpr (numfmt::detail::is_same_v<Target, fp16>) bits = encode<fp16>(Format::from_bits(code));
+            if constexpr (numfmt::detail::is_same_v<Target, fp16>) bits = numfmt::encode<fp16>(Format::from_bits(code));
             low[c] = static_cast<uint8_t>(bits);
             high[c] = static_cast<uint8_t>(bits >> 8);
         }
@@ -90,6 +90,22 @@ template <int Bytes, int Part> struct interleave_index {
             bytes[Bytes * lane + Bytes - 2] = static_cast<uint8_t>(element);
             bytes[Bytes * lane + Bytes - 1] = static_cast<uint8_t>(64 + element);
         }
+    }
+};
+
+/// Bytes of 32 packed bytes so that each 32-bit word stands in both halves of a 64-bit lane.
+struct nibble_index {
+    uint8_t bytes[64] = {};
+    constexpr nibble_index() {
+        for (int i = 0; i < 64; ++i) bytes[i] = static_cast<uint8_t>(i / 8 * 4 + i % 4);
+    }
+};
+
+/// The values of a format's first 128 codes.
+template <class Format> struct value_table {
+    float value[128] = {};
+    constexpr value_table() {
+        for (uint32_t c = 0; c < 128; ++c) value[c] = numfmt::decode<Format>(static_cast<typename Format::storage>(c));
     }
 };
 
@@ -129,7 +145,7 @@ void reference_encode(const Source* x, int64_t n, typename Format::storage* code
         for (int64_t i = 0; i < n; ++i) {
             uint32_t draw = 0;
             if constexpr (R == rounding::stochastic) draw = random_word(seed, first + static_cast<uint64_t>(i));
-            codes[i] = encode<Format, R>(x[i], options, draw);
+            codes[i] = numfmt::encode<Format, R>(x[i], options, draw);
         }
     });
 }

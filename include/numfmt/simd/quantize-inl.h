@@ -1,0 +1,753 @@
+// SPDX-License-Identifier: MIT
+// Quantize and dequantize with Google Highway, compiled once per target: one pass over a block finds its range, chooses
+// the scale, encodes and packs. Bit for bit equal to block/quantize.hpp, whose functions choose every scale that is not
+// on the short path here.
+//
+// A power-of-two scale is applied by a float multiplication, which is exact wherever it is used: blocks whose scale is
+// so small or so large that a subnormal could matter (or be flushed) go to the reference.
+#if defined(NUMFMT_SIMD_QUANTIZE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NUMFMT_SIMD_QUANTIZE_INL_H_
+#undef NUMFMT_SIMD_QUANTIZE_INL_H_
+#else
+#define NUMFMT_SIMD_QUANTIZE_INL_H_
+#endif
+
+#include "../fp8.hpp"
+#include "codec-inl.h"
+#include "reference.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace numfmt {
+namespace simd {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET != HWY_SCALAR
+
+// --- range of a block
+// --------------------------------------------------------------------------------------------------
+
+HWY_INLINE V32 magnitude_bits(VF v) {
+    return hn::And(hn::BitCast(D32(), v), hn::Set(D32(), numfmt::detail::f32_abs_mask));
+}
+
+/// Extends `range` by x[0..n), as detail::extend of the reference; its extremes only where asked for.
+template <bool Extremes, class Source>
+void extend_range(numfmt::detail::block_range& range, const Source* x, int64_t n) {
+    const D32 d;
+    const hn::RebindToSigned<D32> ds;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+
+    const V32 infinity = hn::Set(d, numfmt::detail::f32_infinity);
+    V32 any0 = hn::Zero(d), any1 = any0, finite0 = any0, finite1 = any0;
+    auto low = hn::Set(ds, 0x7FFFFFFF), high = hn::Set(ds, -0x7FFFFFFF);
+    const auto add = [&](VF v, V32& any, V32& finite) HWY_ATTR {
+        const V32 a = magnitude_bits(v);
+        const auto is_finite = greater_than(infinity, a);
+        any = hn::Max(any, a);
+        finite = hn::Max(finite, hn::IfThenElseZero(is_finite, a));
+        if constexpr (Extremes) {
+            const auto i = hn::BitCast(ds, v);
+            const auto key = hn::Xor(i, hn::And(hn::BroadcastSignBit(i), hn::Set(ds, 0x7FFFFFFF)));
+            const auto m = hn::RebindMask(ds, is_finite);
+            low = hn::Min(low, hn::IfThenElse(m, key, hn::Set(ds, 0x7FFFFFFF)));
+            high = hn::Max(high, hn::IfThenElse(m, key, hn::Set(ds, -0x7FFFFFFF)));
+        }
+    };
+    int64_t i = 0;
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+        add(load_floats(x + i), any0, finite0);
+        add(load_floats(x + i + lanes), any1, finite1);
+    }
+    for (; i + lanes <= n; i += lanes) add(load_floats(x + i), any0, finite0);
+    range.any = numfmt::detail::max(range.any, hn::GetLane(hn::MaxOfLanes(d, hn::Max(any0, any1))));
+    range.amax = numfmt::detail::max(range.amax, hn::GetLane(hn::MaxOfLanes(d, hn::Max(finite0, finite1))));
+    if constexpr (Extremes) {
+        range.low = numfmt::detail::min(range.low, hn::GetLane(hn::MinOfLanes(ds, low)));
+        range.high = numfmt::detail::max(range.high, hn::GetLane(hn::MaxOfLanes(ds, high)));
+    }
+    if (i < n) {
+        float rest[16];
+        const int count = static_cast<int>(n - i);
+        for (int j = 0; j < count; ++j) rest[j] = static_cast<float>(x[i + j]);
+        numfmt::detail::extend<std::conditional_t<Extremes, detail::integer_elements, detail::float_elements>>(
+            range, rest, count);
+    }
+}
+
+// Largest magnitude bits of `Count` consecutive blocks of `Block` elements, one block per lane; Count is Lanes(D32())
+// at the outermost call.
+template <int Block, int Count, class Source> HWY_INLINE V32 block_maxima(const Source* x) {
+    const D32 d;
+    if constexpr (Count == 1) {
+        const size_t lanes = hn::Lanes(d);
+        V32 m = magnitude_bits(load_floats(x));
+        for (size_t i = lanes; i < Block; i += lanes) m = hn::Max(m, magnitude_bits(load_floats(x + i)));
+        return m;
+    } else {
+        const V32 a = block_maxima<Block, Count / 2>(x);
+        const V32 b = block_maxima<Block, Count / 2>(x + Block * (Count / 2));
+        return hn::Max(hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a));
+    }
+}
+template <int Block, class Source> HWY_INLINE V32 block_maxima(const Source* x) {
+    const size_t lanes = hn::Lanes(D32());
+    if constexpr (HWY_MAX_BYTES >= 64) {
+        if (lanes == 16) return block_maxima<Block, 16>(x);
+    }
+    if constexpr (HWY_MAX_BYTES >= 32) {
+        if (lanes == 8) return block_maxima<Block, 8>(x);
+    }
+    return block_maxima<Block, 4>(x);
+}
+
+// --- packing
+// -----------------------------------------------------------------------------------------------------------
+
+/// Elements that fill a vector of packed codes: one D8 vector (6 bits: three quarters of one).
+template <int Bits> HWY_INLINE int64_t chunk_elements() {
+    return static_cast<int64_t>(hn::Lanes(D8())) * (Bits == 4 ? 2 : 1);
+}
+
+HWY_INLINE V8 join(V16 lo, V16 hi) {
+    const D8 d;
+    return hn::ConcatEven(d, hn::BitCast(d, hi), hn::BitCast(d, lo));
+}
+// Bytes 0 .. 15 to their nibbles, in pairs.
+HWY_INLINE V8 pack_nibbles(V8 lo, V8 hi) {
+    const D16 d;
+    const V16 a = hn::BitCast(d, lo), b = hn::BitCast(d, hi);
+    return join(hn::Or(a, hn::ShiftRight<4>(a)), hn::Or(b, hn::ShiftRight<4>(b)));
+}
+// Writes Lanes(D8()) 6-bit codes as three quarters as many bytes.
+HWY_INLINE void store_packed6(V8 codes, uint8_t* to) {
+    const D8 d8;
+    const D32 d;
+    alignas(16) static constexpr uint8_t gather[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0x80, 0x80, 0x80, 0x80};
+    const V32 w = hn::BitCast(d, codes);
+    const V32 first = hn::Or(hn::And(w, hn::Set(d, 0x3Fu)), hn::And(hn::ShiftRight<2>(w), hn::Set(d, 0xFC0u)));
+    const V32 second = hn::Or(hn::And(hn::ShiftRight<4>(w), hn::Set(d, 0x3F000u)),
+                              hn::And(hn::ShiftRight<6>(w), hn::Set(d, 0xFC0000u)));
+    const V8 bytes = hn::TableLookupBytesOr0(hn::BitCast(d8, hn::Or(first, second)), hn::LoadDup128(d8, gather));
+    alignas(64) uint8_t buffer[max_lanes8];
+    hn::Store(bytes, d8, buffer);
+    for (size_t i = 0; i < hn::Lanes(d8) / 16; ++i) std::memcpy(to + 12 * i, buffer + 16 * i, 12);
+}
+HWY_INLINE V8 load_packed6(const uint8_t* from) {
+    const D8 d8;
+    const D32 d;
+    alignas(16) static constexpr uint8_t spread[16] = {0, 1, 2, 0x80, 3, 4, 5, 0x80, 6, 7, 8, 0x80, 9, 10, 11, 0x80};
+    alignas(64) uint8_t buffer[max_lanes8];
+    for (size_t i = 0; i < hn::Lanes(d8) / 16; ++i) std::memcpy(buffer + 16 * i, from + 12 * i, 12);
+    const V32 w = hn::BitCast(d, hn::TableLookupBytesOr0(hn::Load(d8, buffer), hn::LoadDup128(d8, spread)));
+    const V32 first = hn::Or(hn::And(w, hn::Set(d, 0x3Fu)), hn::And(hn::ShiftLeft<2>(w), hn::Set(d, 0x3F00u)));
+    const V32 second = hn::Or(hn::And(hn::ShiftLeft<4>(w), hn::Set(d, 0x3F0000u)),
+                              hn::And(hn::ShiftLeft<6>(w), hn::Set(d, 0x3F000000u)));
+    return hn::BitCast(d8, hn::Or(first, second));
+}
+// Nibbles of Lanes(D8()) / 2 bytes, one per byte, in order.
+HWY_INLINE V8 load_nibbles(const uint8_t* from) {
+#if NUMFMT_SIMD_HAVE_VBMI
+    // Each 32-bit word twice, then bits 4 j .. 4 j + 7 of it to byte j; whoever reads the codes masks them.
+    alignas(64) static constexpr detail::nibble_index index{};
+    const __m512i words =
+        _mm512_permutexvar_epi8(_mm512_load_si512(index.bytes),
+                                _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
+    const __m512i nibbles = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x1C1814100C080400), words);
+    return V8{_mm512_and_si512(nibbles, _mm512_set1_epi8(15))};
+#else
+    const D16 d;
+    const hn::Half<D8> half;
+    const V16 w = hn::PromoteTo(d, hn::LoadU(half, from));
+    return hn::BitCast(D8(), hn::Or(hn::And(w, hn::Set(d, 0x000F)), hn::And(hn::ShiftLeft<4>(w), hn::Set(d, 0x0F00))));
+#endif
+}
+
+template <int Bits> HWY_INLINE V8 load_codes(const uint8_t* from) {
+    if constexpr (Bits == 8) {
+        return hn::LoadU(D8(), from);
+    } else if constexpr (Bits == 6) {
+        return load_packed6(from);
+    } else {
+        static_assert(Bits == 4);
+        return load_nibbles(from);
+    }
+}
+
+// --- encoding under a given scale
+// ----------------------------------------------------------------------------------------
+
+enum class element_path { plain, stochastic, integer };
+
+// What a run of elements is encoded with.
+struct run_state {
+    detail::encode_constants k;
+    float inverse = 1;     // elements are multiplied by this,
+    float divisor = 0;     // or divided by this if it is not 0
+    float zero_point = 0;  // integer elements
+    draws* random = nullptr;
+};
+
+// Codes of 2 x Lanes(DF()) floats that the scale was applied to.
+template <class Element, element_path P> HWY_INLINE V16 element_codes(VF lo, VF hi, const run_state& state) {
+    const D16 d16;
+    if constexpr (P == element_path::integer) {
+        constexpr int_spec spec = Element::spec;
+        const hn::RebindToSigned<D32> ds;
+        const DF df;
+        const auto one = [&](VF v) HWY_ATTR {
+            // Far beyond the codes everything clamps: keep the conversion to integer in range.
+            v = hn::Min(hn::Max(v, hn::Set(df, -1024.0f)), hn::Set(df, 1024.0f));
+            auto q = hn::NearestInt(v);
+            if constexpr (!spec.is_signed) q = hn::Add(q, hn::NearestInt(hn::Set(df, state.zero_point)));
+            q = hn::Min(hn::Max(q, hn::Set(ds, spec.min_code)), hn::Set(ds, spec.max_code));
+            return hn::And(hn::BitCast(D32(), q), hn::Set(D32(), spec.code_mask()));
+        };
+        return hn::ConcatEven(d16, hn::BitCast(d16, one(hi)), hn::BitCast(d16, one(lo)));
+    } else if constexpr (P == element_path::stochastic) {
+        const D32 d;
+        const V32 a = encode32<Element, true>(hn::BitCast(d, lo), state.random->next(), state.k);
+        const V32 b = encode32<Element, true>(hn::BitCast(d, hi), state.random->next(), state.k);
+        return hn::ConcatEven(d16, hn::BitCast(d16, b), hn::BitCast(d16, a));
+    } else {
+        return encode16<Element, true>(fold(lo, hi), state.k);
+    }
+}
+
+// One chunk (chunk_elements<Bits>() elements) of packed codes. `scaled(i)` gives elements i .. i + Lanes(DF()) - 1 with
+// the scale applied.
+template <class Element, int Bits, element_path P, class Scaled>
+HWY_INLINE void encode_chunk(const Scaled& scaled, const run_state& state, uint8_t* to, bool stream) {
+    const size_t n = hn::Lanes(DF());
+    const auto codes16 = [&](size_t i) HWY_ATTR { return element_codes<Element, P>(scaled(i), scaled(i + n), state); };
+    const auto codes8 = [&](size_t i) HWY_ATTR {
+        const V16 lo = codes16(i);
+        const V16 hi = codes16(i + 2 * n);
+        return join(lo, hi);
+    };
+    if constexpr (Bits == 8) {
+        store(codes8(0), D8(), to, stream);
+    } else if constexpr (Bits == 6) {
+        store_packed6(codes8(0), to);
+    } else {
+        const V8 lo = codes8(0);
+        const V8 hi = codes8(4 * n);
+        store(pack_nibbles(lo, hi), D8(), to, stream);
+    }
+}
+
+// x[0..n) to packed codes from `to` on, whole bytes but for the last one, whose unused bits become zero.
+template <class Element, int Bits, element_path P, class Source>
+HWY_NOINLINE void encode_run(const Source* x, int64_t n, uint8_t* to, const run_state& state, bool stream) {
+    const int64_t step = chunk_elements<Bits>();
+    const DF df;
+    const VF inverse = hn::Set(df, state.inverse), divisor = hn::Set(df, state.divisor);
+    const auto run = [&](const Source* from, uint8_t* out, bool nt) HWY_ATTR {
+        if constexpr (P == element_path::integer && !Element::spec.is_signed) {
+            const auto scaled = [&](size_t i) HWY_ATTR {
+                // The quotient's nearest integer. The product with the reciprocal has the same one unless it lies
+                // within its error (below 2^-17 for quotients below 64) of a tie: only then is the division needed.
+                const VF v = load_floats(from + i);
+                const VF product = hn::Min(hn::Max(hn::Mul(v, inverse), hn::Set(df, -64.0f)), hn::Set(df, 64.0f));
+                const VF rounded = hn::ConvertTo(df, hn::NearestInt(product));
+                const VF distance = hn::Abs(hn::Sub(product, rounded));
+                if (HWY_LIKELY(hn::AllTrue(df, hn::Lt(distance, hn::Set(df, 0.5f - 0x1p-16f))))) return rounded;
+                return hn::Div(v, divisor);
+            };
+            encode_chunk<Element, Bits, P>(scaled, state, out, nt);
+        } else if (state.divisor != 0) {
+            const auto scaled = [&](size_t i) HWY_ATTR { return hn::Div(load_floats(from + i), divisor); };
+            encode_chunk<Element, Bits, P>(scaled, state, out, nt);
+        } else {
+            const auto scaled = [&](size_t i) HWY_ATTR { return hn::Mul(load_floats(from + i), inverse); };
+            encode_chunk<Element, Bits, P>(scaled, state, out, nt);
+        }
+    };
+    if (stream && reinterpret_cast<uintptr_t>(to) % hn::Lanes(D8()) != 0) stream = false;
+    int64_t i = 0;
+    for (; i + step <= n; i += step) run(x + i, to + i / 8 * Bits, stream);
+    if (i < n) {
+        alignas(64) Source in[2 * max_lanes8] = {};
+        alignas(64) uint8_t out[max_lanes8];
+        const int64_t count = n - i;
+        std::memcpy(static_cast<void*>(in), x + i, static_cast<size_t>(count) * sizeof(Source));
+        run(in, out, false);
+        const int64_t bytes = packed_row_bytes(count, Bits);
+        const int used = static_cast<int>(count * Bits % 8);
+        if (used != 0) out[bytes - 1] = static_cast<uint8_t>(out[bytes - 1] & ((1u << used) - 1u));
+        std::memcpy(to + i / 8 * Bits, out, static_cast<size_t>(bytes));
+    }
+}
+
+// Range of exponents e for which x * 2^-e is formed exactly by a float multiplication, or is so small that it encodes
+// to zero under every rounding (stochastic compares 32 bits of the fraction), subnormals of x flushed or not.
+template <class Element> constexpr int lowest_safe_exponent() {
+    if constexpr (integer_format<Element>)
+        return -126 + Element::spec.fraction_bits + 33;
+    else
+        return -126 - (Element::spec.min_exponent() - Element::spec.mantissa_bits) + 33;
+}
+inline constexpr int highest_safe_exponent = 126;
+
+// Encodes rows [r0, r1) x columns [c0, c1) of x under one scale.
+template <class S, class Source>
+void encode_block(matrix_view<const Source> x, int64_t r0, int64_t r1, int64_t c0, int64_t c1,
+                  const quantized_view<S>& out, const numfmt::detail::block_scale<S>& scale, bool finite, rounding r,
+                  const quantize_options& options, bool stream) {
+    using element = typename S::element;
+    constexpr int bits = scheme_traits<S>::element_bits;
+    const bool stochastic = r == rounding::stochastic;
+    bool fast = !scale.poisoned;
+    run_state state;
+    if constexpr (scheme_traits<S>::power_of_two_scale) {
+        fast = fast && scale.exponent >= lowest_safe_exponent<element>() && scale.exponent <= highest_safe_exponent;
+        if (fast) state.inverse = numfmt::detail::exact_pow2(-scale.exponent);
+    } else if constexpr (integer_format<element>) {
+        state.inverse = 1.0f / scale.value;
+        state.divisor = scale.value;
+        state.zero_point = static_cast<float>(scale.zero_point);
+    } else {
+        state.inverse = scale.inverse;
+        if (!S::has_tensor_scale && options.division == scale_division::divide) state.divisor = scale.value;
+    }
+    if constexpr (integer_format<element>) {
+        fast = fast && finite && r == rounding::nearest_even;
+        if constexpr (element::spec.is_signed) state.inverse *= numfmt::detail::exact_pow2(element::spec.fraction_bits);
+    } else {
+        state.k = detail::make_constants<element>(r, options.element);
+        fast = fast && (stochastic || state.k.plain);
+    }
+    for (int64_t row = r0; row < r1; ++row) {
+        const Source* const from = x.row(row) + c0;
+        uint8_t* const to = out.code_row(row) + c0 / 8 * bits + c0 % 8 * bits / 8;
+        const uint64_t index =
+            static_cast<uint64_t>(row) * static_cast<uint64_t>(x.shape.cols) + static_cast<uint64_t>(c0);
+        if (!fast) {
+            detail::reference_run<S>(scale, from, c1 - c0, out.code_row(row), c0, r, options, index);
+        } else if constexpr (integer_format<element>) {
+            encode_run<element, bits, element_path::integer>(from, c1 - c0, to, state, stream);
+        } else if (stochastic) {
+            draws random(options.seed, options.offset + index);
+            state.random = &random;
+            encode_run<element, bits, element_path::stochastic>(from, c1 - c0, to, state, false);
+        } else {
+            encode_run<element, bits, element_path::plain>(from, c1 - c0, to, state, stream);
+        }
+    }
+}
+
+// Chooses the scale of block (i, j), stores it, and encodes the block.
+template <class S, class Source>
+void quantize_block(matrix_view<const Source> x, const quantized_view<S>& out, numfmt::detail::tensor_scale tensor,
+                    int64_t i, int64_t j, rounding r, const quantize_options& options, bool stream) {
+    // An extent of `whole` has only index 0; the product must not be formed for others' sake.
+    const int64_t r0 = i == 0 ? 0 : i * S::block.rows, c0 = j == 0 ? 0 : j * S::block.cols;
+    const int64_t r1 = r0 + numfmt::detail::min(x.shape.rows - r0, S::block.rows);
+    const int64_t c1 = c0 + numfmt::detail::min(x.shape.cols - c0, S::block.cols);
+    numfmt::detail::block_range range;
+    for (int64_t row = r0; row < r1; ++row)
+        extend_range<integer_format<typename S::element>>(range, x.row(row) + c0, c1 - c0);
+    const auto scale = numfmt::detail::choose_scale<S>(range, tensor, options);
+    out.scale(i, j) = scale.stored;
+    if constexpr (S::has_zero_point) pack<4>(&scale.zero_point, 1, out.zero_row(i), j);
+    encode_block<S>(x, r0, r1, c0, c1, out, scale, !range.nonfinite(), r, options, stream);
+}
+
+/// Encodes rows [first, last) of a tensor with one scale, chosen from the range of all its rows. The scale itself is
+/// stored by the caller, once.
+template <class S, class Source>
+void quantize_rows_under(matrix_view<const Source> x, const quantized_view<S>& out,
+                         const numfmt::detail::block_range& range, rounding r, const quantize_options& options,
+                         int64_t first, int64_t last) {
+    static_assert(!S::has_zero_point);
+    const bool stream = x.shape.rows * x.shape.cols * static_cast<int64_t>(sizeof(Source)) >= stream_threshold;
+    const auto scale = numfmt::detail::choose_scale<S>(range, {}, options);
+    encode_block<S>(x, first, last, 0, x.shape.cols, out, scale, !range.nonfinite(), r, options, stream);
+    if (stream) hwy::FlushStream();
+}
+
+// --- many small blocks at once
+// -------------------------------------------------------------------------------------------
+
+/// True where the scales of a whole vector of blocks are chosen at once: MX and NVFP4.
+template <class S>
+inline constexpr bool has_vector_scales =
+    S::block.rows == 1 && (S::block.cols == 16 || S::block.cols == 32) &&
+    (scheme_traits<S>::power_of_two_scale || S::has_tensor_scale) && !S::has_zero_point;
+
+// Scales of Lanes(D32()) blocks from their largest magnitudes: what is stored, and the factor for the elements. False
+// where a block needs the reference; nothing may be used then.
+template <class S>
+HWY_INLINE bool choose_scales(V32 maxima, numfmt::detail::tensor_scale tensor, const quantize_options& options,
+                              uint32_t* HWY_RESTRICT stored, float* HWY_RESTRICT factors) {
+    using element = typename S::element;
+    const D32 d;
+    const DF df;
+    const auto finite = greater_than(hn::Set(d, numfmt::detail::f32_infinity), maxima);
+    if constexpr (scheme_traits<S>::power_of_two_scale) {
+        constexpr int emax = element::spec.max_exponent();
+        constexpr int lowest = lowest_safe_exponent<element>() + 127, highest = highest_safe_exponent + 127;
+        const V32 floor = hn::Set(d, bit_cast<uint32_t>(options.amax_floor > 0 ? options.amax_floor : 0.0f));
+        const V32 amax = hn::Max(maxima, floor);
+        const V32 add = hn::Set(d, numfmt::detail::scale_rule_addend<element>(options.scale_rule));
+        const V32 raised = hn::ShiftRight<23>(hn::Add(amax, add));
+        const V32 code =
+            hn::Sub(hn::Max(raised, hn::Set(d, static_cast<uint32_t>(emax))), hn::Set(d, static_cast<uint32_t>(emax)));
+        const auto zero = hn::Eq(amax, hn::Zero(d));
+        const auto in_range = hn::And(greater_than(code, hn::Set(d, static_cast<uint32_t>(lowest - 1))),
+                                      greater_than(hn::Set(d, static_cast<uint32_t>(highest + 1)), code));
+        if (!hn::AllTrue(d, hn::And(finite, hn::Or(zero, in_range)))) return false;
+        constexpr int fraction_bits = [] {
+            if constexpr (integer_format<element>)
+                return element::spec.fraction_bits;
+            else
+                return 0;
+        }();
+        const V32 factor = hn::ShiftLeft<23>(hn::Sub(hn::Set(d, static_cast<uint32_t>(254 + fraction_bits)), code));
+        hn::Store(hn::IfThenZeroElse(zero, code), d, stored);
+        hn::Store(hn::BitCast(df, hn::IfThenElse(zero, hn::Set(d, 0x3F800000u), factor)), df, factors);
+        return true;
+    } else {
+        // As choose_two_level_scale(), for finite blocks.
+        using scale_format = typename S::scale;
+        constexpr float largest = numfmt::detail::largest_element<element>();
+        if (!hn::AllTrue(d, finite)) return false;
+        const bool torchao = options.nvfp4_order == nvfp4_order::torchao;
+        const VF amax = hn::BitCast(df, maxima);
+        VF t = hn::Mul(amax, hn::Set(df, tensor.inverse * (1.0f / largest)));
+        if (torchao) {
+            t = hn::Div(hn::Div(amax, hn::Set(df, largest)), hn::Set(df, tensor.multiplier));
+            t = hn::Min(hn::Max(t, hn::Set(df, 0.015625f)), hn::Set(df, 448.0f));
+        }
+        constexpr detail::encode_constants k =
+            detail::make_constants<scale_format>(rounding::nearest_even, {.overflow = overflow::saturate});
+        const V32 codes = encode32<scale_format, false>(hn::BitCast(d, t), hn::Zero(d), k);
+        hn::Store(codes, d, stored);
+        static constexpr detail::value_table<scale_format> table{};
+        for (size_t i = 0; i < hn::Lanes(d); ++i) factors[i] = table.value[stored[i]];
+        const VF value = hn::Load(df, factors);
+        const VF inverse = torchao ? hn::Div(hn::Set(df, tensor.inverse), value)
+                                   : hn::Min(hn::Div(hn::Set(df, 1.0f), hn::Mul(value, hn::Set(df, tensor.multiplier))),
+                                             hn::Set(df, numfmt::detail::largest_float));
+        hn::Store(inverse, df, factors);
+        return true;
+    }
+}
+
+// Quantizes blocks [j, j + Lanes(D32())) of row `row`. False: nothing was written, the reference has to do it.
+template <class S, element_path P, class Source>
+HWY_INLINE bool quantize_group(matrix_view<const Source> x, const quantized_view<S>& out,
+                               numfmt::detail::tensor_scale tensor, int64_t row, int64_t j, run_state& state,
+                               const quantize_options& options, bool stream) {
+    using element = typename S::element;
+    constexpr int bits = scheme_traits<S>::element_bits;
+    constexpr int block = static_cast<int>(S::block.cols);
+    const DF df;
+    const size_t lanes = hn::Lanes(df);
+    alignas(64) uint32_t stored[16];
+    alignas(64) float factors[16];
+    const Source* const from = x.row(row) + j * block;
+    if (!choose_scales<S>(block_maxima<block>(from), tensor, options, stored, factors)) return false;
+    using storage = typename scheme_traits<S>::scale_storage;
+    if (out.parts().layout == scale_layout::row_major) {
+        storage* const to = &out.scale(row, j);
+        for (size_t b = 0; b < lanes; ++b) to[b] = static_cast<storage>(stored[b]);
+    } else {
+        for (size_t b = 0; b < lanes; ++b)
+            out.scale(row, j + static_cast<int64_t>(b)) = static_cast<storage>(stored[b]);
+    }
+    uint8_t* const to = out.code_row(row) + j * block / 8 * bits;
+    if constexpr (P == element_path::stochastic) {
+        state.random->seek(options.offset + static_cast<uint64_t>(row) * static_cast<uint64_t>(x.shape.cols) +
+                           static_cast<uint64_t>(j * block));
+    }
+    const int64_t step = chunk_elements<bits>(), total = block * static_cast<int64_t>(lanes);
+    for (int64_t i = 0; i < total; i += step) {
+        const auto scaled = [&](size_t k) HWY_ATTR {
+            const size_t at = static_cast<size_t>(i) + k;
+            return hn::Mul(load_floats(from + at), hn::Set(df, factors[at / block]));
+        };
+        encode_chunk<element, bits, P>(scaled, state, to + i / 8 * bits, stream);
+    }
+    return true;
+}
+
+template <class S, element_path P, class Source>
+void quantize_rows_of_groups(matrix_view<const Source> x, const quantized_view<S>& out,
+                             numfmt::detail::tensor_scale tensor, int64_t row0, int64_t row1, rounding r,
+                             const quantize_options& options, bool stream) {
+    run_state state;
+    if constexpr (float_format<typename S::element>)
+        state.k = detail::make_constants<typename S::element>(r, options.element);
+    draws random(options.seed, options.offset);
+    state.random = &random;
+    const int64_t blocks = out.scale_shape().cols, whole_blocks = x.shape.cols / S::block.cols;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(D32()));
+    for (int64_t row = row0; row < row1; ++row) {
+        const bool aligned = reinterpret_cast<uintptr_t>(out.code_row(row)) % hn::Lanes(D8()) == 0;
+        int64_t j = 0;
+        for (; j + lanes <= whole_blocks; j += lanes) {
+            if (!quantize_group<S, P>(x, out, tensor, row, j, state, options, stream && aligned)) {
+                for (int64_t b = j; b < j + lanes; ++b) quantize_block<S>(x, out, tensor, row, b, r, options, false);
+            }
+        }
+        for (; j < blocks; ++j) quantize_block<S>(x, out, tensor, row, j, r, options, false);
+    }
+}
+
+/// Quantizes scale rows [first, last) of `x` into `out`, whose shapes agree. `tensor`: for two-level schemes.
+template <class S, class Source>
+void quantize_rows(matrix_view<const Source> x, quantized_view<S> out, numfmt::detail::tensor_scale tensor, rounding r,
+                   const quantize_options& options, int64_t first, int64_t last) {
+    using element = typename S::element;
+    // Only whole bytes can be written without reading what is there.
+    if constexpr (S::block.cols != whole && S::block.cols * scheme_traits<S>::element_bits % 8 != 0) {
+        detail::reference_rows<S>(x, out, tensor, r, options, first, last);
+    } else {
+        const bool stream = x.shape.rows * x.shape.cols * static_cast<int64_t>(sizeof(Source)) >= stream_threshold;
+        bool groups = false;
+        if constexpr (has_vector_scales<S>) {
+            using enum element_path;
+            if constexpr (integer_format<element>) {
+                groups = r == rounding::nearest_even;
+                if (groups) quantize_rows_of_groups<S, integer>(x, out, tensor, first, last, r, options, stream);
+            } else if (r == rounding::stochastic) {
+                groups = true;
+                quantize_rows_of_groups<S, stochastic>(x, out, tensor, first, last, r, options, false);
+            } else {
+                groups = detail::make_constants<element>(r, options.element).plain;
+                if (groups) quantize_rows_of_groups<S, plain>(x, out, tensor, first, last, r, options, stream);
+            }
+        }
+        if (!groups) {
+            const int64_t blocks = out.scale_shape().cols;
+            for (int64_t i = first; i < last; ++i)
+                for (int64_t j = 0; j < blocks; ++j) quantize_block<S>(x, out, tensor, i, j, r, options, stream);
+        }
+        if (stream) hwy::FlushStream();
+    }
+}
+
+// --- decoding
+// --------------------------------------------------------------------------------------------------------------
+
+// Upper halves of the values of Lanes(D8()) codes.
+template <class Element> HWY_INLINE void decode_codes(V8 codes, V16& lo, V16& hi) {
+#if NUMFMT_SIMD_HAVE_VBMI
+    __m512i low, high;
+    plane_decoder<Element, float>::planes(codes.raw, low, high);
+    lo = V16{interleave_planes<0>(low, high)};
+    hi = V16{interleave_planes<1>(low, high)};
+#else
+    const D16 d;
+    const hn::Half<D8> half;
+    lo = decode16<Element>(hn::PromoteTo(d, hn::LowerHalf(half, codes)));
+    hi = decode16<Element>(hn::PromoteTo(d, hn::UpperHalf(half, codes)));
+#endif
+}
+
+// How one chunk of codes becomes values.
+template <class S, class Target> struct chunk_decoder {
+    using element = typename S::element;
+    // Elements that are all finite can be scaled by adding to the exponents of their upper halves.
+    static constexpr bool add_exponent = [] {
+        if constexpr (scheme_traits<S>::power_of_two_scale && float_format<element>)
+            return element::spec.specials == special_values::finite;
+        else
+            return false;
+    }();
+    float factor = 1;
+    int exponent = 0;
+    int zero_point = 0;
+
+    // Lanes(D8()) codes to as many values.
+    HWY_INLINE void operator()(V8 codes, Target* y, bool stream) const {
+        const size_t n = hn::Lanes(DF());
+        const D16 d16;
+        if constexpr (integer_format<element>) {
+            const hn::Half<D8> half;
+            const V16 lo = hn::PromoteTo(d16, hn::LowerHalf(half, codes)),
+                      hi = hn::PromoteTo(d16, hn::UpperHalf(half, codes));
+            put(integer_values<0>(lo), integer_values<1>(lo), y, stream);
+            put(integer_values<0>(hi), integer_values<1>(hi), y + 2 * n, stream);
+        } else {
+            V16 lo = hn::Zero(d16), hi = lo;
+            decode_codes<element>(codes, lo, hi);
+            if constexpr (add_exponent) {
+                lo = scale(lo);
+                hi = scale(hi);
+                if constexpr (std::is_same_v<Target, bf16>) {
+                    store(lo, d16, y, stream);
+                    store(hi, d16, y + 2 * n, stream);
+                } else {
+                    put(widen_lower(lo), widen_upper(lo), y, stream);
+                    put(widen_lower(hi), widen_upper(hi), y + 2 * n, stream);
+                }
+            } else {
+                const VF f = hn::Set(DF(), factor);
+                put(hn::Mul(widen_lower(lo), f), hn::Mul(widen_upper(lo), f), y, stream);
+                put(hn::Mul(widen_lower(hi), f), hn::Mul(widen_upper(hi), f), y + 2 * n, stream);
+            }
+        }
+    }
+
+  private:
+    HWY_INLINE V16 scale(V16 h) const {
+        const D16 d;
+        const auto zero = hn::Eq(hn::And(h, hn::Set(d, 0x7FFF)), hn::Zero(d));
+        return hn::IfThenElse(zero, h, hn::Add(h, hn::Set(d, static_cast<uint16_t>(exponent * 128))));
+    }
+    template <int Part> HWY_INLINE VF integer_values(V16 codes) const {
+        constexpr int_spec spec = element::spec;
+        const hn::RebindToSigned<D32> ds;
+        const hn::Half<D16> half;
+        V32 wide = hn::Zero(D32());
+        if constexpr (Part == 0)
+            wide = hn::PromoteTo(D32(), hn::LowerHalf(half, codes));
+        else
+            wide = hn::PromoteTo(D32(), hn::UpperHalf(half, codes));
+        auto q = hn::BitCast(ds, wide);
+        if constexpr (spec.is_signed)
+            q = hn::ShiftRight<32 - spec.bits>(hn::ShiftLeft<32 - spec.bits>(q));
+        else
+            q = hn::Sub(q, hn::Set(ds, zero_point));
+        return hn::Mul(hn::ConvertTo(DF(), q), hn::Set(DF(), factor));
+    }
+    static HWY_INLINE void put(VF lo, VF hi, Target* y, bool stream) {
+        const size_t n = hn::Lanes(DF());
+        if constexpr (std::is_same_v<Target, float>) {
+            store(lo, DF(), y, stream);
+            store(hi, DF(), y + n, stream);
+        } else {
+            store(narrow<Target>(lo, hi), D16(), y, stream);
+        }
+    }
+};
+
+// y[0..n) from packed codes that start on a byte.
+template <class S, class Target>
+HWY_NOINLINE void decode_run(const chunk_decoder<S, Target>& decoder, const uint8_t* from, int64_t n, Target* y,
+                             bool stream) {
+    constexpr int bits = scheme_traits<S>::element_bits;
+    const int64_t step = static_cast<int64_t>(hn::Lanes(D8()));
+    if (stream && reinterpret_cast<uintptr_t>(y) % hn::Lanes(D8()) != 0) stream = false;
+    int64_t i = 0;
+    for (; i + step <= n; i += step) decoder(load_codes<bits>(from + i / 8 * bits), y + i, stream);
+    if (i < n) {
+        alignas(64) uint8_t in[max_lanes8] = {};
+        alignas(64) Target out[max_lanes8];
+        std::memcpy(in, from + i / 8 * bits, static_cast<size_t>(packed_row_bytes(n - i, bits)));
+        decoder(load_codes<bits>(in), out, false);
+        std::memcpy(static_cast<void*>(y + i), out, static_cast<size_t>(n - i) * sizeof(Target));
+    }
+}
+
+// True where the values of every code under 2^exponent are normal floats (or zero, Inf, NaN): a multiplication, or an
+// addition to the exponent, is exact and nothing can be flushed.
+template <class Element> constexpr bool exact_under(int exponent) {
+    if constexpr (integer_format<Element>)
+        return exponent - Element::spec.fraction_bits >= -126 && exponent <= 126 - Element::spec.max_exponent();
+    else
+        return exponent + Element::spec.min_exponent() - Element::spec.mantissa_bits >= -126 && exponent >= -126 &&
+               exponent + Element::spec.max_exponent() <= 127;
+}
+
+/// Dequantizes scale rows [first, last) of `q` into `y`, whose shapes agree; rows [first, last) where a block has all
+/// rows.
+template <class S, class Target>
+void dequantize_rows(quantized_view<const S> q, matrix_view<Target> y, int64_t first, int64_t last) {
+    using element = typename S::element;
+    constexpr int bits = scheme_traits<S>::element_bits;
+    if constexpr (S::block.cols != whole && S::block.cols * bits % 8 != 0) {
+        detail::reference_values<S>(q, y, first, last);
+    } else {
+        const bool stream = y.shape.rows * y.shape.cols * static_cast<int64_t>(sizeof(Target)) >= stream_threshold;
+        float multiplier = 1;
+        if constexpr (S::has_tensor_scale) {
+            if (q.parts().tensor_scale != nullptr) multiplier = *q.parts().tensor_scale;
+        }
+        const int64_t blocks = q.scale_shape().cols;
+        constexpr bool one_row = S::block.rows == whole;
+        for (int64_t unit = first; unit < last; ++unit) {
+            const int64_t i = one_row ? 0 : unit;
+            const int64_t r0 = one_row ? unit : unit * S::block.rows;
+            const int64_t r1 = one_row ? unit + 1 : r0 + numfmt::detail::min(y.shape.rows - r0, S::block.rows);
+            for (int64_t row = r0; row < r1; ++row) {
+                for (int64_t j = 0; j < blocks; ++j) {
+                    const int64_t c0 = j == 0 ? 0 : j * S::block.cols;
+                    const int64_t n = numfmt::detail::min(y.shape.cols - c0, S::block.cols);
+                    uint8_t zero_point = 0;
+                    if constexpr (S::has_zero_point) zero_point = q.zero_point(i, j);
+                    const auto scale = numfmt::detail::scale_from_storage<S>(q.scale(i, j), zero_point, multiplier);
+                    chunk_decoder<detail::run_scheme<S>, Target> decoder;
+                    bool fast = !scale.poisoned;
+                    if constexpr (scheme_traits<S>::power_of_two_scale) {
+                        fast = fast && exact_under<element>(scale.exponent);
+                        decoder.exponent = scale.exponent;
+                        if (fast) {
+                            int shift = scale.exponent;
+                            if constexpr (integer_format<element>) shift -= element::spec.fraction_bits;
+                            decoder.factor = numfmt::detail::exact_pow2(shift);
+                        }
+                    } else {
+                        decoder.factor = scale.value;
+                    }
+                    decoder.zero_point = scale.zero_point;
+                    if (fast) {
+                        const uint8_t* const from = q.code_row(row) + c0 / 8 * bits + c0 % 8 * bits / 8;
+                        decode_run(decoder, from, n, y.row(row) + c0, stream);
+                    } else {
+                        detail::reference_run_values<S>(scale, q.code_row(row), c0, n, y.row(row) + c0);
+                    }
+                }
+            }
+        }
+        if (stream) hwy::FlushStream();
+    }
+}
+
+/// Largest finite magnitude bits (`amax`) and largest magnitude bits (`any`) of rows [first, last) of `x`.
+template <class S, class Source>
+numfmt::detail::block_range range_of_rows(matrix_view<const Source> x, int64_t first, int64_t last) {
+    numfmt::detail::block_range range;
+    for (int64_t row = first; row < last; ++row)
+        extend_range<integer_format<typename S::element>>(range, x.row(row), x.shape.cols);
+    return range;
+}
+
+#else  // HWY_SCALAR: the reference
+
+template <class S, class Source>
+void quantize_rows_under(matrix_view<const Source> x, const quantized_view<S>& out,
+                         const numfmt::detail::block_range& range, rounding r, const quantize_options& options,
+                         int64_t first, int64_t last) {
+    const auto scale = numfmt::detail::choose_scale<S>(range, {}, options);
+    for (int64_t row = first; row < last; ++row) {
+        detail::reference_run<S>(scale, x.row(row), x.shape.cols, out.code_row(row), 0, r, options,
+                                 static_cast<uint64_t>(row) * static_cast<uint64_t>(x.shape.cols));
+    }
+}
+
+template <class S, class Source>
+void quantize_rows(matrix_view<const Source> x, quantized_view<S> out, numfmt::detail::tensor_scale tensor, rounding r,
+                   const quantize_options& options, int64_t first, int64_t last) {
+    detail::reference_rows<S>(x, out, tensor, r, options, first, last);
+}
+template <class S, class Target>
+void dequantize_rows(quantized_view<const S> q, matrix_view<Target> y, int64_t first, int64_t last) {
+    detail::reference_values<S>(q, y, first, last);
+}
+template <class S, class Source>
+numfmt::detail::block_range range_of_rows(matrix_view<const Source> x, int64_t first, int64_t last) {
+    numfmt::detail::block_range range;
+    numfmt::detail::extend_by_rows<S>(range, x, first, last);
+    return range;
+}
+
+#endif  // HWY_TARGET != HWY_SCALAR
+
+}  // namespace HWY_NAMESPACE
+}  // namespace simd
+}  // namespace numfmt
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
