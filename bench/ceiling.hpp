@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 
 namespace numfmt::bench {
 
@@ -21,33 +20,64 @@ template <class F> double fastest(int repeats, F&& f) {
     return best;
 }
 
-/// Reads `in_bytes` and writes `out_bytes`, 32 bytes at a time, spreading the longer stream evenly over the shorter.
-/// Neither the compiler nor a reviewer can leave anything out: the bytes written are the bytes read.
-inline void move_bytes(const unsigned char* in, std::int64_t in_bytes, unsigned char* out, std::int64_t out_bytes) {
-    constexpr std::int64_t line = 32;
-    // A vector type: gcc would otherwise take the line apart, word by word.
-    typedef std::uint64_t block __attribute__((vector_size(32)));
+namespace detail {
+
+template <class Block>
+inline __attribute__((always_inline)) void move_blocks(const unsigned char* in, std::int64_t in_bytes,
+                                                       unsigned char* out, std::int64_t out_bytes) {
+    constexpr std::int64_t line = sizeof(Block);
     const std::int64_t reads = in_bytes / line, writes = out_bytes / line;
-    block value{};
+    const Block* from = reinterpret_cast<const Block*>(in);
+    Block* to = reinterpret_cast<Block*>(out);
+    // The quotient's remainder is spread out too: one block more whenever `error` has come round.
+    std::int64_t error = 0;
     if (reads >= writes) {
-        const std::int64_t per = writes > 0 ? reads / writes : reads;
-        std::int64_t r = 0;
+        const std::int64_t per = writes > 0 ? reads / writes : reads, rest = writes > 0 ? reads % writes : 0;
         for (std::int64_t w = 0; w < writes; ++w) {
-            for (std::int64_t k = 0; k < per; ++k, ++r) {
-                block b;
-                std::memcpy(&b, in + r * line, line);
-                value ^= b;
-            }
-            std::memcpy(out + w * line, &value, line);
+            Block value = from[0];
+            for (std::int64_t k = 1; k < per; ++k) value ^= from[k];
+            from += per;
+            if ((error += rest) >= writes) error -= writes, value ^= *from++;
+            to[w] = value;
         }
     } else {
-        const std::int64_t per = writes / reads;
-        std::int64_t w = 0;
+        const std::int64_t per = writes / reads, rest = writes % reads;
         for (std::int64_t r = 0; r < reads; ++r) {
-            std::memcpy(&value, in + r * line, line);
-            for (std::int64_t k = 0; k < per; ++k, ++w) std::memcpy(out + w * line, &value, line);
+            const Block value = from[r];
+            for (std::int64_t k = 0; k < per; ++k) to[k] = value;
+            to += per;
+            if ((error += rest) >= reads) error -= reads, *to++ = value;
         }
     }
+}
+
+template <int Bytes> struct block_of {
+    // A vector type: gcc would otherwise take the line apart, word by word.
+    typedef std::uint64_t type __attribute__((vector_size(Bytes), aligned(8), may_alias));
+};
+
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) inline void move_avx512(const unsigned char* in, std::int64_t in_bytes,
+                                                           unsigned char* out, std::int64_t out_bytes) {
+    move_blocks<block_of<64>::type>(in, in_bytes, out, out_bytes);
+}
+__attribute__((target("avx2"))) inline void move_avx2(const unsigned char* in, std::int64_t in_bytes,
+                                                      unsigned char* out, std::int64_t out_bytes) {
+    move_blocks<block_of<32>::type>(in, in_bytes, out, out_bytes);
+}
+#endif
+
+}  // namespace detail
+
+/// Reads `in_bytes` and writes `out_bytes`, spreading the longer stream evenly over the shorter, with the widest
+/// vectors of the machine. Neither the compiler nor a reviewer can leave anything out: what is written follows from all
+/// that is read.
+inline void move_bytes(const unsigned char* in, std::int64_t in_bytes, unsigned char* out, std::int64_t out_bytes) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) return detail::move_avx512(in, in_bytes, out, out_bytes);
+    if (__builtin_cpu_supports("avx2")) return detail::move_avx2(in, in_bytes, out, out_bytes);
+#endif
+    detail::move_blocks<detail::block_of<16>::type>(in, in_bytes, out, out_bytes);
 }
 
 }  // namespace numfmt::bench

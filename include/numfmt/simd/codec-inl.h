@@ -27,6 +27,9 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+#undef NUMFMT_SIMD_LAMBDA
+#define NUMFMT_SIMD_LAMBDA HWY_ATTR __attribute__((always_inline))
+
 #if HWY_TARGET != HWY_SCALAR
 
 // Vectors of at most 64 bytes: enough for every block size of the schemes to hold whole vectors.
@@ -457,7 +460,7 @@ template <class D, class T> HWY_INLINE void store(hn::Vec<D> v, D d, T* to, bool
 template <class Step, class In, class Out>
 HWY_INLINE void for_each_step(Step& step, const In* HWY_RESTRICT x, int64_t n, Out* HWY_RESTRICT y, bool stream) {
     const int64_t width = static_cast<int64_t>(hn::Lanes(D8()));
-    const auto partial = [&](int64_t i, int64_t count) HWY_ATTR {
+    const auto partial = [&](int64_t i, int64_t count) NUMFMT_SIMD_LAMBDA {
         alignas(64) In in[max_lanes8] = {};
         alignas(64) Out out[max_lanes8];
         std::memcpy(static_cast<void*>(in), x + i, static_cast<size_t>(count) * sizeof(In));

@@ -40,7 +40,7 @@ void extend_range(numfmt::detail::block_range& range, const Source* x, int64_t n
     const V32 infinity = hn::Set(d, numfmt::detail::f32_infinity);
     V32 any0 = hn::Zero(d), any1 = any0, finite0 = any0, finite1 = any0;
     auto low = hn::Set(ds, 0x7FFFFFFF), high = hn::Set(ds, -0x7FFFFFFF);
-    const auto add = [&](VF v, V32& any, V32& finite) HWY_ATTR {
+    const auto add = [&](VF v, V32& any, V32& finite) NUMFMT_SIMD_LAMBDA {
         const V32 a = magnitude_bits(v);
         const auto is_finite = greater_than(infinity, a);
         any = hn::Max(any, a);
@@ -194,7 +194,7 @@ template <class Element, element_path P> HWY_INLINE V16 element_codes(VF lo, VF 
         constexpr int_spec spec = Element::spec;
         const hn::RebindToSigned<D32> ds;
         const DF df;
-        const auto one = [&](VF v) HWY_ATTR {
+        const auto one = [&](VF v) NUMFMT_SIMD_LAMBDA {
             // Far beyond the codes everything clamps: keep the conversion to integer in range.
             v = hn::Min(hn::Max(v, hn::Set(df, -1024.0f)), hn::Set(df, 1024.0f));
             auto q = hn::NearestInt(v);
@@ -218,8 +218,9 @@ template <class Element, element_path P> HWY_INLINE V16 element_codes(VF lo, VF 
 template <class Element, int Bits, element_path P, class Scaled>
 HWY_INLINE void encode_chunk(const Scaled& scaled, const run_state& state, uint8_t* to, bool stream) {
     const size_t n = hn::Lanes(DF());
-    const auto codes16 = [&](size_t i) HWY_ATTR { return element_codes<Element, P>(scaled(i), scaled(i + n), state); };
-    const auto codes8 = [&](size_t i) HWY_ATTR {
+    const auto codes16 = [&](size_t i)
+                             NUMFMT_SIMD_LAMBDA { return element_codes<Element, P>(scaled(i), scaled(i + n), state); };
+    const auto codes8 = [&](size_t i) NUMFMT_SIMD_LAMBDA {
         const V16 lo = codes16(i);
         const V16 hi = codes16(i + 2 * n);
         return join(lo, hi);
@@ -241,9 +242,9 @@ HWY_NOINLINE void encode_run(const Source* x, int64_t n, uint8_t* to, const run_
     const int64_t step = chunk_elements<Bits>();
     const DF df;
     const VF inverse = hn::Set(df, state.inverse), divisor = hn::Set(df, state.divisor);
-    const auto run = [&](const Source* from, uint8_t* out, bool nt) HWY_ATTR {
+    const auto run = [&](const Source* from, uint8_t* out, bool nt) NUMFMT_SIMD_LAMBDA {
         if constexpr (P == element_path::integer && !Element::spec.is_signed) {
-            const auto scaled = [&](size_t i) HWY_ATTR {
+            const auto scaled = [&](size_t i) NUMFMT_SIMD_LAMBDA {
                 // The quotient's nearest integer. The product with the reciprocal has the same one unless it lies
                 // within its error (below 2^-17 for quotients below 64) of a tie: only then is the division needed.
                 const VF v = load_floats(from + i);
@@ -255,10 +256,10 @@ HWY_NOINLINE void encode_run(const Source* x, int64_t n, uint8_t* to, const run_
             };
             encode_chunk<Element, Bits, P>(scaled, state, out, nt);
         } else if (state.divisor != 0) {
-            const auto scaled = [&](size_t i) HWY_ATTR { return hn::Div(load_floats(from + i), divisor); };
+            const auto scaled = [&](size_t i) NUMFMT_SIMD_LAMBDA { return hn::Div(load_floats(from + i), divisor); };
             encode_chunk<Element, Bits, P>(scaled, state, out, nt);
         } else {
-            const auto scaled = [&](size_t i) HWY_ATTR { return hn::Mul(load_floats(from + i), inverse); };
+            const auto scaled = [&](size_t i) NUMFMT_SIMD_LAMBDA { return hn::Mul(load_floats(from + i), inverse); };
             encode_chunk<Element, Bits, P>(scaled, state, out, nt);
         }
     };
@@ -396,12 +397,7 @@ HWY_INLINE bool choose_scales(V32 maxima, numfmt::detail::tensor_scale tensor, c
         const auto in_range = hn::And(greater_than(code, hn::Set(d, static_cast<uint32_t>(lowest - 1))),
                                       greater_than(hn::Set(d, static_cast<uint32_t>(highest + 1)), code));
         if (!hn::AllTrue(d, hn::And(finite, hn::Or(zero, in_range)))) return false;
-        constexpr int fraction_bits = [] {
-            if constexpr (integer_format<element>)
-                return element::spec.fraction_bits;
-            else
-                return 0;
-        }();
+        constexpr int fraction_bits = detail::fraction_bits<element>;
         const V32 factor = hn::ShiftLeft<23>(hn::Sub(hn::Set(d, static_cast<uint32_t>(254 + fraction_bits)), code));
         hn::Store(hn::IfThenZeroElse(zero, code), d, stored);
         hn::Store(hn::BitCast(df, hn::IfThenElse(zero, hn::Set(d, 0x3F800000u), factor)), df, factors);
@@ -462,7 +458,7 @@ HWY_INLINE bool quantize_group(matrix_view<const Source> x, const quantized_view
     }
     const int64_t step = chunk_elements<bits>(), total = block * static_cast<int64_t>(lanes);
     for (int64_t i = 0; i < total; i += step) {
-        const auto scaled = [&](size_t k) HWY_ATTR {
+        const auto scaled = [&](size_t k) NUMFMT_SIMD_LAMBDA {
             const size_t at = static_cast<size_t>(i) + k;
             return hn::Mul(load_floats(from + at), hn::Set(df, factors[at / block]));
         };
@@ -545,7 +541,17 @@ template <class Element> HWY_INLINE void decode_codes(V8 codes, V16& lo, V16& hi
 #endif
 }
 
-// How one chunk of codes becomes values.
+// How codes become values: a factor, or an addend for the exponent, for each quarter of Lanes(D8()) codes.
+struct quarter_scales {
+    float factor[4] = {1, 1, 1, 1};
+    int exponent[4] = {0, 0, 0, 0};  // of quarters 0 and 2, where exponents are added
+
+    static quarter_scales all(float factor, int exponent) {
+        return {{factor, factor, factor, factor}, {exponent, exponent, exponent, exponent}};
+    }
+};
+
+// S is a run_scheme.
 template <class S, class Target> struct chunk_decoder {
     using element = typename S::element;
     // Elements that are all finite can be scaled by adding to the exponents of their upper halves.
@@ -555,26 +561,28 @@ template <class S, class Target> struct chunk_decoder {
         else
             return false;
     }();
-    float factor = 1;
-    int exponent = 0;
-    int zero_point = 0;
 
     // Lanes(D8()) codes to as many values.
-    HWY_INLINE void operator()(V8 codes, Target* y, bool stream) const {
+    static HWY_INLINE void decode(V8 codes, const quarter_scales& scales, int zero_point, Target* y, bool stream) {
         const size_t n = hn::Lanes(DF());
         const D16 d16;
+        const DF df;
+        const VF f0 = hn::Set(df, scales.factor[0]), f1 = hn::Set(df, scales.factor[1]);
+        const VF f2 = hn::Set(df, scales.factor[2]), f3 = hn::Set(df, scales.factor[3]);
         if constexpr (integer_format<element>) {
             const hn::Half<D8> half;
             const V16 lo = hn::PromoteTo(d16, hn::LowerHalf(half, codes)),
                       hi = hn::PromoteTo(d16, hn::UpperHalf(half, codes));
-            put(integer_values<0>(lo), integer_values<1>(lo), y, stream);
-            put(integer_values<0>(hi), integer_values<1>(hi), y + 2 * n, stream);
+            put(hn::Mul(integer_values<0>(lo, zero_point), f0), hn::Mul(integer_values<1>(lo, zero_point), f1), y,
+                stream);
+            put(hn::Mul(integer_values<0>(hi, zero_point), f2), hn::Mul(integer_values<1>(hi, zero_point), f3),
+                y + 2 * n, stream);
         } else {
             V16 lo = hn::Zero(d16), hi = lo;
             decode_codes<element>(codes, lo, hi);
             if constexpr (add_exponent) {
-                lo = scale(lo);
-                hi = scale(hi);
+                lo = raise(lo, scales.exponent[0]);
+                hi = raise(hi, scales.exponent[2]);
                 if constexpr (std::is_same_v<Target, bf16>) {
                     store(lo, d16, y, stream);
                     store(hi, d16, y + 2 * n, stream);
@@ -583,20 +591,19 @@ template <class S, class Target> struct chunk_decoder {
                     put(widen_lower(hi), widen_upper(hi), y + 2 * n, stream);
                 }
             } else {
-                const VF f = hn::Set(DF(), factor);
-                put(hn::Mul(widen_lower(lo), f), hn::Mul(widen_upper(lo), f), y, stream);
-                put(hn::Mul(widen_lower(hi), f), hn::Mul(widen_upper(hi), f), y + 2 * n, stream);
+                put(hn::Mul(widen_lower(lo), f0), hn::Mul(widen_upper(lo), f1), y, stream);
+                put(hn::Mul(widen_lower(hi), f2), hn::Mul(widen_upper(hi), f3), y + 2 * n, stream);
             }
         }
     }
 
   private:
-    HWY_INLINE V16 scale(V16 h) const {
+    static HWY_INLINE V16 raise(V16 h, int exponent) {
         const D16 d;
         const auto zero = hn::Eq(hn::And(h, hn::Set(d, 0x7FFF)), hn::Zero(d));
         return hn::IfThenElse(zero, h, hn::Add(h, hn::Set(d, static_cast<uint16_t>(exponent * 128))));
     }
-    template <int Part> HWY_INLINE VF integer_values(V16 codes) const {
+    template <int Part> static HWY_INLINE VF integer_values(V16 codes, int zero_point) {
         constexpr int_spec spec = element::spec;
         const hn::RebindToSigned<D32> ds;
         const hn::Half<D16> half;
@@ -610,7 +617,7 @@ template <class S, class Target> struct chunk_decoder {
             q = hn::ShiftRight<32 - spec.bits>(hn::ShiftLeft<32 - spec.bits>(q));
         else
             q = hn::Sub(q, hn::Set(ds, zero_point));
-        return hn::Mul(hn::ConvertTo(DF(), q), hn::Set(DF(), factor));
+        return hn::ConvertTo(DF(), q);
     }
     static HWY_INLINE void put(VF lo, VF hi, Target* y, bool stream) {
         const size_t n = hn::Lanes(DF());
@@ -623,39 +630,119 @@ template <class S, class Target> struct chunk_decoder {
     }
 };
 
-// y[0..n) from packed codes that start on a byte.
+// y[0..n) from packed codes that start on a byte, all under one scale.
 template <class S, class Target>
-HWY_NOINLINE void decode_run(const chunk_decoder<S, Target>& decoder, const uint8_t* from, int64_t n, Target* y,
+HWY_NOINLINE void decode_run(const quarter_scales& scales, int zero_point, const uint8_t* from, int64_t n, Target* y,
                              bool stream) {
+    using decoder = chunk_decoder<S, Target>;
     constexpr int bits = scheme_traits<S>::element_bits;
     const int64_t step = static_cast<int64_t>(hn::Lanes(D8()));
     if (stream && reinterpret_cast<uintptr_t>(y) % hn::Lanes(D8()) != 0) stream = false;
     int64_t i = 0;
-    for (; i + step <= n; i += step) decoder(load_codes<bits>(from + i / 8 * bits), y + i, stream);
+    for (; i + step <= n; i += step)
+        decoder::decode(load_codes<bits>(from + i / 8 * bits), scales, zero_point, y + i, stream);
     if (i < n) {
         alignas(64) uint8_t in[max_lanes8] = {};
         alignas(64) Target out[max_lanes8];
         std::memcpy(in, from + i / 8 * bits, static_cast<size_t>(packed_row_bytes(n - i, bits)));
-        decoder(load_codes<bits>(in), out, false);
+        decoder::decode(load_codes<bits>(in), scales, zero_point, out, false);
         std::memcpy(static_cast<void*>(y + i), out, static_cast<size_t>(n - i) * sizeof(Target));
     }
 }
 
-// True where the values of every code under 2^exponent are normal floats (or zero, Inf, NaN): a multiplication, or an
-// addition to the exponent, is exact and nothing can be flushed.
 template <class Element> constexpr bool exact_under(int exponent) {
-    if constexpr (integer_format<Element>)
-        return exponent - Element::spec.fraction_bits >= -126 && exponent <= 126 - Element::spec.max_exponent();
-    else
-        return exponent + Element::spec.min_exponent() - Element::spec.mantissa_bits >= -126 && exponent >= -126 &&
-               exponent + Element::spec.max_exponent() <= 127;
+    return exponent >= detail::exact_exponents<Element>::lowest &&
+           exponent <= detail::exact_exponents<Element>::highest;
+}
+
+// Columns [j, last) of scales of one row of blocks, each block on its own.
+template <class S, class Target>
+void decode_blocks(const quantized_view<const S>& q, matrix_view<Target> y, int64_t i, int64_t row, int64_t j,
+                   int64_t last, float multiplier, bool stream) {
+    using element = typename S::element;
+    constexpr int bits = scheme_traits<S>::element_bits;
+    for (; j < last; ++j) {
+        const int64_t c0 = j == 0 ? 0 : j * S::block.cols;
+        const int64_t n = numfmt::detail::min(y.shape.cols - c0, S::block.cols);
+        uint8_t zero_point = 0;
+        if constexpr (S::has_zero_point) zero_point = q.zero_point(i, j);
+        const auto scale = numfmt::detail::scale_from_storage<S>(q.scale(i, j), zero_point, multiplier);
+        bool fast = !scale.poisoned;
+        float factor = scale.value;
+        if constexpr (scheme_traits<S>::power_of_two_scale) {
+            fast = fast && exact_under<element>(scale.exponent);
+            if (fast) factor = numfmt::detail::exact_pow2(scale.exponent - detail::fraction_bits<element>);
+        }
+        if (fast) {
+            const uint8_t* const from = q.code_row(row) + c0 / 8 * bits + c0 % 8 * bits / 8;
+            decode_run<detail::run_scheme<S>>(quarter_scales::all(factor, scale.exponent), scale.zero_point, from, n,
+                                              y.row(row) + c0, stream);
+        } else {
+            detail::reference_run_values<S>(scale, q.code_row(row), c0, n, y.row(row) + c0);
+        }
+    }
+}
+
+// Blocks [j, j + Lanes(D32())) of a row of small blocks. False: nothing was written, they have to be done one by one.
+template <class S, class Target>
+HWY_INLINE bool decode_group(const quantized_view<const S>& q, matrix_view<Target> y, int64_t row, int64_t j,
+                             float multiplier, bool stream) {
+    using element = typename S::element;
+    using decoder = chunk_decoder<detail::run_scheme<S>, Target>;
+    constexpr int bits = scheme_traits<S>::element_bits;
+    constexpr int block = static_cast<int>(S::block.cols);
+    const D32 d;
+    const size_t lanes = hn::Lanes(d);
+    alignas(64) uint8_t stored[16] = {};
+    alignas(64) float factors[16];
+    alignas(64) int32_t exponents[16];
+    if (q.parts().layout == scale_layout::row_major) {
+        std::memcpy(stored, &q.scale(row, j), lanes);
+    } else {
+        for (size_t b = 0; b < lanes; ++b) stored[b] = q.scale(row, j + static_cast<int64_t>(b));
+    }
+    if constexpr (scheme_traits<S>::power_of_two_scale) {
+        // 2^(code - 127 - fraction bits), where every value of the block is a normal float.
+        constexpr int lowest = detail::exact_exponents<element>::lowest + 127,
+                      highest = detail::exact_exponents<element>::highest + 127;
+        const hn::Rebind<uint8_t, D32> d8;
+        const hn::RebindToSigned<D32> ds;
+        const auto code = hn::BitCast(ds, hn::PromoteTo(d, hn::LoadU(d8, stored)));
+        const auto in_range = hn::And(hn::Gt(code, hn::Set(ds, lowest - 1)), hn::Gt(hn::Set(ds, highest + 1), code));
+        if (!hn::AllTrue(ds, in_range)) return false;
+        const auto field = hn::Sub(code, hn::Set(ds, detail::fraction_bits<element>));
+        hn::Store(hn::BitCast(DF(), hn::ShiftLeft<23>(field)), DF(), factors);
+        if constexpr (decoder::add_exponent) hn::Store(hn::Sub(code, hn::Set(ds, 127)), ds, exponents);
+    } else {
+        static constexpr detail::value_table<typename S::scale> table{};
+        for (size_t b = 0; b < lanes; ++b) {
+            const uint8_t code = stored[b] & 0x7F;
+            if (code == 0x7F) return false;
+            factors[b] = table.value[code];
+        }
+        hn::Store(hn::Mul(hn::Load(DF(), factors), hn::Set(DF(), multiplier)), DF(), factors);
+    }
+    const uint8_t* const from = q.code_row(row) + j * block / 8 * bits;
+    Target* const to = y.row(row) + j * block;
+    const int64_t step = static_cast<int64_t>(hn::Lanes(D8())), total = block * static_cast<int64_t>(lanes);
+    for (int64_t e = 0; e < total; e += step) {
+        quarter_scales scales;
+        for (size_t part = 0; part < 4; ++part) {
+            const size_t b = (static_cast<size_t>(e) + part * lanes) / block;
+            if constexpr (decoder::add_exponent)
+                scales.exponent[part] = exponents[b];
+            else
+                scales.factor[part] = factors[b];
+        }
+        decoder::decode(load_codes<bits>(from + e / 8 * bits), scales, 0, to + e, stream);
+    }
+    return true;
 }
 
 /// Dequantizes scale rows [first, last) of `q` into `y`, whose shapes agree; rows [first, last) where a block has all
 /// rows.
 template <class S, class Target>
 void dequantize_rows(quantized_view<const S> q, matrix_view<Target> y, int64_t first, int64_t last) {
-    using element = typename S::element;
     constexpr int bits = scheme_traits<S>::element_bits;
     if constexpr (S::block.cols != whole && S::block.cols * bits % 8 != 0) {
         detail::reference_values<S>(q, y, first, last);
@@ -672,33 +759,17 @@ void dequantize_rows(quantized_view<const S> q, matrix_view<Target> y, int64_t f
             const int64_t r0 = one_row ? unit : unit * S::block.rows;
             const int64_t r1 = one_row ? unit + 1 : r0 + numfmt::detail::min(y.shape.rows - r0, S::block.rows);
             for (int64_t row = r0; row < r1; ++row) {
-                for (int64_t j = 0; j < blocks; ++j) {
-                    const int64_t c0 = j == 0 ? 0 : j * S::block.cols;
-                    const int64_t n = numfmt::detail::min(y.shape.cols - c0, S::block.cols);
-                    uint8_t zero_point = 0;
-                    if constexpr (S::has_zero_point) zero_point = q.zero_point(i, j);
-                    const auto scale = numfmt::detail::scale_from_storage<S>(q.scale(i, j), zero_point, multiplier);
-                    chunk_decoder<detail::run_scheme<S>, Target> decoder;
-                    bool fast = !scale.poisoned;
-                    if constexpr (scheme_traits<S>::power_of_two_scale) {
-                        fast = fast && exact_under<element>(scale.exponent);
-                        decoder.exponent = scale.exponent;
-                        if (fast) {
-                            int shift = scale.exponent;
-                            if constexpr (integer_format<element>) shift -= element::spec.fraction_bits;
-                            decoder.factor = numfmt::detail::exact_pow2(shift);
-                        }
-                    } else {
-                        decoder.factor = scale.value;
-                    }
-                    decoder.zero_point = scale.zero_point;
-                    if (fast) {
-                        const uint8_t* const from = q.code_row(row) + c0 / 8 * bits + c0 % 8 * bits / 8;
-                        decode_run(decoder, from, n, y.row(row) + c0, stream);
-                    } else {
-                        detail::reference_run_values<S>(scale, q.code_row(row), c0, n, y.row(row) + c0);
+                int64_t j = 0;
+                if constexpr (has_vector_scales<S>) {
+                    const int64_t lanes = static_cast<int64_t>(hn::Lanes(D32())),
+                                  whole_blocks = y.shape.cols / S::block.cols;
+                    const bool aligned = reinterpret_cast<uintptr_t>(y.row(row)) % hn::Lanes(D8()) == 0;
+                    for (; j + lanes <= whole_blocks; j += lanes) {
+                        if (!decode_group<S>(q, y, row, j, multiplier, stream && aligned))
+                            decode_blocks<S>(q, y, i, row, j, j + lanes, multiplier, false);
                     }
                 }
+                decode_blocks<S>(q, y, i, row, j, blocks, multiplier, stream);
             }
         }
         if (stream) hwy::FlushStream();

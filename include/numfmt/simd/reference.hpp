@@ -26,6 +26,32 @@ numfmt::detail::block_scale<run_scheme<S>> run_scale(const numfmt::detail::block
     return r;
 }
 
+/// Fraction bits of an integer element; 0 for floats.
+template <class Element>
+inline constexpr int fraction_bits = [] {
+    if constexpr (integer_format<Element>)
+        return Element::spec.fraction_bits;
+    else
+        return 0;
+}();
+
+/// Exponents e for which the value of every code under 2^e is a normal float (or zero, Inf, NaN): a multiplication, or
+/// an addition to the exponent, is then exact, and nothing can be flushed.
+template <class Element> struct exact_exponents {
+    static constexpr int lowest = [] {
+        if constexpr (integer_format<Element>)
+            return -126 + Element::spec.fraction_bits;
+        else
+            return numfmt::detail::max(-126, -126 - Element::spec.min_exponent() + Element::spec.mantissa_bits);
+    }();
+    static constexpr int highest = [] {
+        if constexpr (integer_format<Element>)
+            return 126 - Element::spec.max_exponent();
+        else
+            return numfmt::detail::min(127, 127 - Element::spec.max_exponent());
+    }();
+};
+
 // For the reference's reductions, which ask the scheme for its elements alone.
 struct float_elements {
     using element = fp16;
