@@ -10,9 +10,10 @@ usage() {
 usage: bash tests/run.sh [--label L] [--sanitize] [--all-compilers]
 
   --label L        only tests with this label: unit, exhaustive, oracle, includes, headers, compile_fail, consumer,
-                   cuda-compile, examples, bench-compile, cli, harness
+                   cuda-compile, examples, bench-compile, cli, harness, docs (with --all-compilers)
   --sanitize       also run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
-  --all-compilers  also run the unit tests of core and block with clang 14 and clang 19, and check the headers with them
+  --all-compilers  also run the unit tests of core and block with clang 14 and clang 19, check the headers with them
+                   and follow docs/adding_a_format.md
                    (the default where CI=true)
   --help           this text
 

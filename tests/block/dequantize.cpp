@@ -19,7 +19,7 @@ bool same(uint32_t got, uint32_t want, uint32_t infinity, uint32_t magnitude_mas
 /// Every code under one scale: 256 / 2^bits rows are enough. Returns the number of wrong values over the three outputs.
 template <class S> int wrong_values(uint32_t scale_bits, uint8_t zero_point) {
     using traits = scheme_traits<S>;
-    const oracle::scheme_facts facts = oracle::facts_of(S::name);
+    const oracle::scheme_facts& facts = oracle::facts_of(S::name);
     constexpr int64_t codes = int64_t{1} << traits::element_bits;
     // One row with all codes, wrapped into blocks that all have the same scale.
     const matrix_shape scales = traits::scale_shape({1, codes});

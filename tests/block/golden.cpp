@@ -154,8 +154,8 @@ template <class F> void for_boundary_values(F&& f) {
             }
 }
 
-template <class Element> int wrong_scales(std::string_view scheme) {
-    const block_oracle::scheme_facts facts = block_oracle::facts_of(scheme);
+template <class Element> int wrong_scales(const std::string& scheme) {
+    const block_oracle::scheme_facts& facts = block_oracle::facts_of(scheme);
     int wrong = 0;
     for_boundary_values([&](uint32_t bits) {
         const float amax = bit_cast<float>(bits);

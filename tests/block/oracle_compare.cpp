@@ -223,7 +223,7 @@ std::string block_test::compare_with_oracle(const subject& s) {
     for (std::int64_t rows = 1; rows <= 5; ++rows)
         for (const std::int64_t cols : {0, 1, 2, 7, 15, 16, 17, 31, 32, 33, 63, 64, 100, 127, 128, 129, 257, 300})
             shapes.push_back({rows, cols});
-    const bool rules = s.facts.scale == scale_kind::e8m0, ranges = s.facts.has_zeros(),
+    const bool rules = s.facts.scale == scale_kind::power_of_two, ranges = s.facts.has_zeros(),
                symmetric = s.facts.is_symmetric();
     const bool orders = s.facts.has_tensor_scale();
     const int variants = rules ? 4 : symmetric ? 3 : ranges || orders ? 2 : 1;
@@ -259,7 +259,7 @@ std::string block_test::compare_with_oracle(const subject& s) {
                                   static_cast<long long>(shape.cols), static_cast<int>(t.kind),
                                   static_cast<int>(t.layout), t.padding, variant,
                                   static_cast<int>(t.options.nonfinite));
-                    return std::string(s.facts.name) + ": " + d + where;
+                    return s.facts.name + ": " + d + where;
                 }
             }
         }

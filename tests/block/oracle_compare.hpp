@@ -6,6 +6,8 @@
 #include <numfmt/numfmt.hpp>
 
 #include <string>
+#include <tuple>
+#include <type_traits>
 
 #include "support/block_oracle.hpp"
 
@@ -73,9 +75,7 @@ template <class S, rounding R, class T, source Type> subject make_subject() {
 /// Compares over all shapes; empty, or the first difference in words.
 std::string compare_with_oracle(const subject& s);
 
-template <class... Subjects> std::string compare_all(const char* name, const Subjects&... subjects) {
-    if (block_oracle::facts_of(name).name.empty())
-        return std::string(name) + ": tests/support/block_oracle.hpp does not know it";
+template <class... Subjects> std::string compare_all(const Subjects&... subjects) {
     std::string difference;
     ((difference = difference.empty() ? compare_with_oracle(subjects) : difference), ...);
     return difference;
@@ -85,10 +85,9 @@ template <class... Subjects> std::string compare_all(const char* name, const Sub
 template <class S> std::string compare_scheme() {
     using enum rounding;
     return compare_all(
-        S::name, make_subject<S, nearest_even, float, source::fp32>(),
-        make_subject<S, nearest_away, float, source::fp32>(), make_subject<S, nearest_to_zero, float, source::fp32>(),
-        make_subject<S, toward_zero, float, source::fp32>(), make_subject<S, stochastic, float, source::fp32>(),
-        make_subject<S, nearest_even, numfmt::bf16, source::bf16>(),
+        make_subject<S, nearest_even, float, source::fp32>(), make_subject<S, nearest_away, float, source::fp32>(),
+        make_subject<S, nearest_to_zero, float, source::fp32>(), make_subject<S, toward_zero, float, source::fp32>(),
+        make_subject<S, stochastic, float, source::fp32>(), make_subject<S, nearest_even, numfmt::bf16, source::bf16>(),
         make_subject<S, toward_zero, numfmt::bf16, source::bf16>(),
         make_subject<S, nearest_even, numfmt::fp16, source::fp16>(),
         make_subject<S, stochastic, numfmt::fp16, source::fp16>());
@@ -97,8 +96,24 @@ template <class S> std::string compare_scheme() {
 /// The default rounding and the random one: for schemes that only vary a parameter of another.
 template <class S> std::string compare_scheme_briefly() {
     using enum rounding;
-    return compare_all(S::name, make_subject<S, nearest_even, float, source::fp32>(),
+    return compare_all(make_subject<S, nearest_even, float, source::fp32>(),
                        make_subject<S, stochastic, numfmt::bf16, source::bf16>());
 }
+
+/// The schemes of all_schemes by what their scales are, a part for each oracle_*.cpp: together they are all of them.
+enum class part { float_scale, power_of_two, two_level, int4 };
+template <class S> constexpr part part_of() {
+    if (S::has_tensor_scale) return part::two_level;
+    if (S::has_zero_point || requires { S::fixed_zero_point; }) return part::int4;
+    return numfmt::scheme_traits<S>::power_of_two_scale ? part::power_of_two : part::float_scale;
+}
+namespace detail {
+template <part P, class List> struct schemes_of;
+template <part P, class... Ss> struct schemes_of<P, numfmt::type_list<Ss...>> {
+    using type =
+        decltype(std::tuple_cat(std::conditional_t < part_of<Ss>() == P, std::tuple<Ss>, std::tuple < >> {}...));
+};
+}  // namespace detail
+template <part P> using schemes_of = typename detail::schemes_of<P, numfmt::all_schemes>::type;
 
 }  // namespace block_test

@@ -7,6 +7,9 @@
 #include <set>
 #include <string>
 
+#include "support/block_oracle.hpp"
+#include "support/golden_names.hpp"
+
 using namespace numfmt;
 
 namespace {
@@ -29,6 +32,40 @@ TEST_CASE("scheme: bits per weight are the published figures") {
     CHECK(bits<int4<32>> == 4.625);
     CHECK(bits<fp8_per_tensor> == 8);
     CHECK(bits<fp8_per_channel> == 8);
+}
+
+TEST_CASE("scheme: a golden file for every scheme of the library, and no other") {
+    std::set<std::string> names;
+    for_each(all_schemes{}, [&]<class S>() { names.insert(S::name); });
+    numfmt_test::check_golden_names("schemes", names, "numfmt::all_schemes");
+}
+
+TEST_CASE("scheme: the descriptors say what the golden files say") {
+    const auto extent = [](int64_t n) { return n == whole ? block_oracle::all : n; };
+    for_each(all_schemes{}, [&]<class S>() {
+        const block_oracle::scheme_facts& f = block_oracle::facts_of(S::name);
+        CAPTURE(f.name);
+        CHECK(!f.source.empty());
+        CHECK(f.element_name == S::element::name);
+        CHECK(f.scale_name == detail::scale_traits<typename S::scale>::name);
+        CHECK(f.bits() == scheme_traits<S>::element_bits);
+        CHECK(f.scale_bytes() * 8 == scheme_traits<S>::scale_bits);
+        CHECK(f.block_rows == extent(S::block.rows));
+        CHECK(f.block_cols == extent(S::block.cols));
+        CHECK(f.has_zeros() == S::has_zero_point);
+        CHECK(f.has_tensor_scale() == S::has_tensor_scale);
+        CHECK((f.scale == block_oracle::scale_kind::power_of_two) == scheme_traits<S>::power_of_two_scale);
+        CHECK(f.bits_per_weight == bits<S>);
+        if constexpr (requires { S::fixed_zero_point; })
+            CHECK(f.fixed_zero == S::fixed_zero_point);
+        else
+            CHECK(f.fixed_zero == 0);
+        if constexpr (integer_format<typename S::element>) {
+            CHECK(f.integer_fraction_bits == S::element::spec.fraction_bits);
+            CHECK(f.lowest_code == S::element::spec.min_code);
+            CHECK(f.highest_code == S::element::spec.max_code);
+        }
+    });
 }
 
 TEST_CASE("scheme: bits per weight of one tensor count padding and partial blocks") {

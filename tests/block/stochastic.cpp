@@ -96,7 +96,7 @@ TEST_CASE("stochastic: slices of whole blocks of rows give the same codes under 
 }
 
 TEST_CASE("stochastic: the draw is that of the logical index, also past 2^32 and around 2^64") {
-    const block_oracle::scheme_facts facts = block_oracle::facts_of("mxfp4");
+    const block_oracle::scheme_facts& facts = block_oracle::facts_of("mxfp4");
     const std::vector<float> x = bell(3 * 50);
     for (const uint64_t offset : {uint64_t{0}, (uint64_t{1} << 32) - 7, (uint64_t{1} << 34) - 2, ~uint64_t{0} - 60}) {
         const quantize_options o{.seed = 42, .offset = offset};

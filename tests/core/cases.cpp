@@ -38,11 +38,11 @@ TEST_CASE("case 1: round first, then test the range (universal #1302, #1351)") {
             const double largest = v[v.size() - 2], tie = largest + (v.back() - largest) / 2;
             for (const double x : {std::nextafter(largest, HUGE_VAL), (largest + tie) / 2, std::nextafter(tie, 0.0)}) {
                 CAPTURE(Format::name);
-                CHECK(encode<Format>(x, saturating) == facts_of<Format>.largest);
-                CHECK(encode<Format>(x, nonsaturating) == facts_of<Format>.largest);
+                CHECK(encode<Format>(x, saturating) == facts_of<Format>().largest);
+                CHECK(encode<Format>(x, nonsaturating) == facts_of<Format>().largest);
             }
-            if (facts_of<Format>.kind != shape::all_finite) {
-                CHECK(encode<Format>(std::nextafter(tie, HUGE_VAL), nonsaturating) > facts_of<Format>.largest);
+            if (facts_of<Format>().kind != shape::all_finite) {
+                CHECK(encode<Format>(std::nextafter(tie, HUGE_VAL), nonsaturating) > facts_of<Format>().largest);
             }
         }
     });
@@ -219,7 +219,7 @@ TEST_CASE("case 16: NaN stays NaN wherever its payload is (dotnet #130583; tilel
     // One payload bit at a time, both signs, every format, rounding and source.
     for_each_format([]<class Format>() {
         tally t;
-        const facts& f = facts_of<Format>;
+        const facts& f = facts_of<Format>();
         for_each_rounding<Format>([&]<rounding R>() {
             for (const std::uint64_t sign : {std::uint64_t{0}, std::uint64_t{1}}) {
                 const std::uint32_t kept = f.quiet_nan | (sign != 0 ? f.sign_code() : 0u);
@@ -292,12 +292,13 @@ TEST_CASE("case 20: truncating a finite number never gives Inf or NaN, in either
     for_each_format([]<class Format>() {
         constexpr rounding mode = Format::spec.has_zero ? rounding::toward_zero : rounding::down;
         for (const double x : {1e6, 1e30, 1e40, 1e300, std::numeric_limits<double>::max()}) {
-            if (x <= oracle_of<Format>().values()[facts_of<Format>.largest]) continue;
-            CHECK(encode<Format, mode>(x, nonsaturating) == facts_of<Format>.largest);
-            CHECK(encode<Format, mode>(-x, nonsaturating) == (facts_of<Format>.largest | facts_of<Format>.sign_code()));
+            if (x <= oracle_of<Format>().values()[facts_of<Format>().largest]) continue;
+            CHECK(encode<Format, mode>(x, nonsaturating) == facts_of<Format>().largest);
+            CHECK(encode<Format, mode>(-x, nonsaturating) ==
+                  (facts_of<Format>().largest | facts_of<Format>().sign_code()));
         }
-        if (facts_of<Format>.kind != shape::all_finite) {
-            CHECK(encode<Format, mode>(inf, nonsaturating) > facts_of<Format>.largest);  // Inf itself is not finite
+        if (facts_of<Format>().kind != shape::all_finite) {
+            CHECK(encode<Format, mode>(inf, nonsaturating) > facts_of<Format>().largest);  // Inf itself is not finite
         }
     });
 }

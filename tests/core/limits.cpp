@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Landmarks of every format: numeric_limits and the derived facts of float_spec against typed-in values.
 #include <cmath>
-#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <set>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -10,7 +14,7 @@
 
 #include <numfmt/numfmt.hpp>
 
-#include "golden/core/tables.hpp"
+#include "support/golden_names.hpp"
 #include "support/oracle.hpp"
 
 using namespace numfmt;
@@ -18,90 +22,108 @@ using namespace numfmt_test;
 
 namespace {
 
-// Formats in no specification, which have no landmarks.
-template <class Format> constexpr bool invented = std::is_same_v<Format, e6m9> || std::is_same_v<Format, e7m8>;
-
-template <class Format> const golden::landmark* find_landmark() {
-    for (const golden::landmark& l : golden::landmarks) {
-        if (std::strcmp(l.name, Format::name) == 0) return &l;
-    }
-    return nullptr;
+template <class List> std::set<std::string> names_of(List list) {
+    std::set<std::string> names;
+    numfmt::for_each(list, [&]<class Format>() { names.insert(Format::name); });
+    return names;
 }
 
 }  // namespace
 
-TEST_CASE("limits: the tests know every format of the library") {
-    std::size_t known = 0, all = 0;
-    numfmt_test::for_each(library_formats{}, [&]<class Format>() { ++known; });
-    numfmt::for_each(all_formats{}, [&]<class Format>() {
-        ++all;
-        CHECK_MESSAGE(facts_of<Format>.name != nullptr, Format::name << " has no entry in support/formats.hpp");
-    });
-    CHECK(known == all);
+TEST_CASE("limits: a golden file for every format of the library, and no other") {
+    CHECK(names_of(all_formats{}).size() == all_formats::size);
+    check_golden_names("formats", names_of(all_formats{}), "numfmt::all_formats");
+    check_golden_names("formats/test_only", names_of(local_formats{}), "numfmt_test::local_formats");
+}
+
+TEST_CASE("limits: a golden file that is missing or malformed says so") {
+    const auto message = [](const std::string& text, auto&& read) -> std::string {
+        const std::string path = (std::filesystem::temp_directory_path() / "numfmt_golden_file_test.txt").string();
+        std::ofstream(path) << text;
+        std::string what = "nothing thrown";
+        try {
+            read(golden_file(path));
+        } catch (const std::runtime_error& e) {
+            what = e.what();
+        }
+        std::filesystem::remove(path);
+        const std::size_t at = what.find(path);
+        return at == std::string::npos ? what : what.substr(at + path.size() + 1);
+    };
+    const auto bias = [](const golden_file& f) { f.integer("bias"); };
+    CHECK_THROWS_WITH(golden_format("no_such_format"),
+                      (std::string("golden file ") + NUMFMT_TEST_DATA_DIR +
+                       "/formats/no_such_format.txt is missing; docs/adding_a_format.md says what it holds")
+                          .c_str());
+    CHECK(message("# bias 7\n[checksums]\nbias 7\n", bias) == "has no line 'bias'");
+    CHECK(message("bias 7\nbias 8\n", bias) == "has more than one line 'bias'");
+    CHECK(message("bias 7x\n", bias) == "has no number in 'bias 7x'");
+    CHECK(message("bias\n", bias) == "has a line without a value: bias");
+    CHECK(message("biass 7\n", [](const golden_file& f) { f.expect_keys({"bias"}); }) == "has an unknown line 'biass'");
+    CHECK(message("saturates true\n", [](const golden_file& f) { f.flag("saturates"); }) ==
+          "does not know 'true' as saturates");
+    CHECK(message("bias   7\n[a]\n1\n", [](const golden_file& f) {
+              f.fail(std::to_string(f.integer("bias")) + f.section("a").front());
+          }) == "71");
 }
 
 TEST_CASE("limits: numeric_limits of every format") {
     for_each_format([]<class Format>() {
-        if constexpr (!invented<Format>) {
-            CAPTURE(Format::name);
-            using L = std::numeric_limits<Format>;
-            const golden::landmark* l = find_landmark<Format>();
-            REQUIRE(l != nullptr);
-            const auto value = [](Format x) { return static_cast<double>(static_cast<float>(x)); };
-            static_assert(L::is_specialized && !L::is_integer && !L::is_exact && L::is_bounded && L::radix == 2);
-            static_assert(!L::is_modulo && !L::traps && !L::is_iec559 && !L::has_signaling_NaN);
-            CHECK(value(L::max()) == l->largest);
-            CHECK(value(L::min()) == l->smallest_normal);
-            CHECK(value(L::denorm_min()) == l->smallest_subnormal);
-            CHECK(value(L::lowest()) == (l->is_signed            ? -l->largest
-                                         : Format::spec.has_zero ? 0.0
-                                                                 : l->smallest_normal));
-            CHECK(value(L::epsilon()) == l->epsilon);
-            CHECK(value(L::round_error()) == l->round_error);
-            CHECK(L::is_signed == l->is_signed);
-            CHECK(L::has_infinity == l->has_infinity);
-            CHECK(L::has_quiet_NaN == l->has_nan);
-            CHECK(L::digits == l->digits);
-            CHECK(L::digits10 == l->digits10);
-            CHECK(L::max_digits10 == l->max_digits10);
-            CHECK(L::min_exponent == l->min_exponent);
-            CHECK(L::max_exponent == l->max_exponent);
-            CHECK(L::min_exponent10 == l->min_exponent10);
-            CHECK(L::max_exponent10 == l->max_exponent10);
-            CHECK(std::isinf(static_cast<float>(L::infinity())) == l->has_infinity);
-            CHECK(std::isnan(static_cast<float>(L::quiet_NaN())) == l->has_nan);
-            CHECK(L::round_style == (Format::spec.has_zero ? std::round_to_nearest : std::round_toward_zero));
-        }
+        CAPTURE(Format::name);
+        using L = std::numeric_limits<Format>;
+        const landmarks* const l = &golden_of<Format>().landmarks;
+        const facts& f = facts_of<Format>();
+        const auto value = [](Format x) { return static_cast<double>(static_cast<float>(x)); };
+        static_assert(L::is_specialized && !L::is_integer && !L::is_exact && L::is_bounded && L::radix == 2);
+        static_assert(!L::is_modulo && !L::traps && !L::is_iec559 && !L::has_signaling_NaN);
+        CHECK(value(L::max()) == l->largest);
+        CHECK(value(L::min()) == l->smallest_normal);
+        CHECK(value(L::denorm_min()) == l->smallest_subnormal);
+        CHECK(value(L::lowest()) == (f.sign_bits != 0        ? -l->largest
+                                     : Format::spec.has_zero ? 0.0
+                                                             : l->smallest_normal));
+        CHECK(value(L::epsilon()) == l->epsilon);
+        CHECK(value(L::round_error()) == l->round_error);
+        CHECK(L::is_signed == (f.sign_bits != 0));
+        CHECK(L::has_infinity == (f.infinity >= 0));
+        CHECK(L::has_quiet_NaN == (f.kind != shape::all_finite));
+        CHECK(L::digits == l->digits);
+        CHECK(L::digits10 == l->digits10);
+        CHECK(L::max_digits10 == l->max_digits10);
+        CHECK(L::min_exponent == l->min_exponent);
+        CHECK(L::max_exponent == l->max_exponent);
+        CHECK(L::min_exponent10 == l->min_exponent10);
+        CHECK(L::max_exponent10 == l->max_exponent10);
+        CHECK(std::isinf(static_cast<float>(L::infinity())) == (f.infinity >= 0));
+        CHECK(std::isnan(static_cast<float>(L::quiet_NaN())) == (f.kind != shape::all_finite));
+        CHECK(L::round_style == (Format::spec.has_zero ? std::round_to_nearest : std::round_toward_zero));
     });
 }
 
 TEST_CASE("limits: landmarks from the codes themselves") {
     for_each_format([]<class Format>() {
-        if constexpr (!invented<Format>) {
-            CAPTURE(Format::name);
-            const golden::landmark* l = find_landmark<Format>();
-            REQUIRE(l != nullptr);
-            double largest = 0, smallest = HUGE_VAL, above_one = HUGE_VAL, largest_power = 0;
-            for (std::uint32_t c = 0; c < 1u << Format::spec.bits(); ++c) {
-                const double x = static_cast<double>(decode<Format>(static_cast<typename Format::storage>(c)));
-                if (!std::isfinite(x)) continue;
-                int exponent = 0;
-                if (x > largest) largest = x;
-                if (x > 0 && x < smallest) smallest = x;
-                if (x > 1 && x < above_one) above_one = x;
-                if (std::frexp(x, &exponent) == 0.5 && x > largest_power) largest_power = x;
-            }
-            CHECK(largest == l->largest);
-            CHECK(smallest == l->smallest_subnormal);
-            CHECK(above_one - 1 == l->epsilon);
-            CHECK(largest_power == std::ldexp(1.0, l->largest_exponent));
-            CHECK(Format::spec.max_exponent() == l->largest_exponent);
-            CHECK(std::ldexp(1.0, -Format::spec.precision()) == l->unit_roundoff);
-            if (Format::spec.has_zero) {
-                const std::uint32_t code = (1u << Format::spec.mantissa_bits) - 1u;
-                CHECK(static_cast<double>(decode<Format>(static_cast<typename Format::storage>(code))) ==
-                      l->largest_subnormal);
-            }
+        CAPTURE(Format::name);
+        const landmarks* const l = &golden_of<Format>().landmarks;
+        double largest = 0, smallest = HUGE_VAL, above_one = HUGE_VAL, largest_power = 0;
+        for (std::uint32_t c = 0; c < 1u << Format::spec.bits(); ++c) {
+            const double x = static_cast<double>(decode<Format>(static_cast<typename Format::storage>(c)));
+            if (!std::isfinite(x)) continue;
+            int exponent = 0;
+            if (x > largest) largest = x;
+            if (x > 0 && x < smallest) smallest = x;
+            if (x > 1 && x < above_one) above_one = x;
+            if (std::frexp(x, &exponent) == 0.5 && x > largest_power) largest_power = x;
+        }
+        CHECK(largest == l->largest);
+        CHECK(smallest == l->smallest_subnormal);
+        CHECK(above_one - 1 == l->epsilon);
+        CHECK(largest_power == std::ldexp(1.0, l->largest_exponent));
+        CHECK(Format::spec.max_exponent() == l->largest_exponent);
+        CHECK(std::ldexp(1.0, -Format::spec.precision()) == l->unit_roundoff);
+        if (Format::spec.has_zero) {
+            const std::uint32_t code = (1u << Format::spec.mantissa_bits) - 1u;
+            CHECK(static_cast<double>(decode<Format>(static_cast<typename Format::storage>(code))) ==
+                  l->largest_subnormal);
         }
     });
 }
@@ -109,9 +131,12 @@ TEST_CASE("limits: landmarks from the codes themselves") {
 TEST_CASE("limits: the derived facts of a spec equal the specification's") {
     for_each_format([]<class Format>() {
         constexpr float_spec s = Format::spec;
-        const facts& f = facts_of<Format>;
+        const facts& f = facts_of<Format>();
         CAPTURE(f.name);
-        CHECK(std::strcmp(Format::name, f.name) == 0);
+        CHECK(f.name == Format::name);
+        CHECK(Format::spec.bias == f.bias);
+        CHECK(Format::spec.exponent_bits == f.exponent_bits);
+        CHECK(!f.source.empty());
         CHECK(s.bits() == f.bits());
         CHECK(s.magnitude_bits() == f.exponent_bits + f.mantissa_bits);
         CHECK(s.code_mask() == (1u << f.bits()) - 1u);
@@ -122,6 +147,8 @@ TEST_CASE("limits: the derived facts of a spec equal the specification's") {
         CHECK(s.has_nan() == (f.kind != shape::all_finite));
         CHECK(s.canonical_nan_code() == f.canonical_nan);
         CHECK(s.quiet_nan_code() == f.quiet_nan);
+        const std::uint32_t infinite = encode<Format>(std::numeric_limits<double>::infinity());
+        CHECK((infinite == f.largest) == (f.saturates || f.kind == shape::all_finite));
         CHECK(s.has_negative_zero() == (f.sign_bits == 1 && f.kind != shape::negative_zero_is_nan));
     });
 }

@@ -27,7 +27,7 @@ template <class Format, numfmt::rounding R> void compare_scaled(tally& t, float 
     compare_one<scaled_input>(t, oracle_of<Format>(), R, scaled(x, k), &encode_scaled_code<Format, R>, {x, k});
 }
 
-template <class Format> constexpr bool can_scale = facts_of<Format>.kind != shape::power_of_two;
+template <class Format> constexpr bool can_scale = Format::spec.has_zero;
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A second quantizer to hold the library against. It is written from the specifications with doubles, search in a table
 // of decoded values and one bit at a time; of the library it uses only the names of the policies and no function.
+// Formats and schemes are what tests/golden says they are.
 #pragma once
 
 #include <numfmt/block/quantize.hpp>
@@ -9,8 +10,11 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <string_view>
+#include <map>
+#include <string>
 #include <vector>
+
+#include "format_facts.hpp"
 
 namespace block_oracle {
 
@@ -24,75 +28,75 @@ struct float_table {
     std::vector<double> values;
     double beyond = 0;  // what would follow the largest value if the exponent went on
     std::uint32_t sign = 0;
+    std::uint32_t magnitude_mask = 0;
     std::uint32_t nan = 0;        // canonical; the largest magnitude where there is no NaN
     std::uint32_t quiet_nan = 0;  // under keep_sign
     std::uint32_t nonfinite = 0;  // what overflow::to_nonfinite gives
+    bool has_nan = true;
+    bool has_negative_zero = true;  // otherwise its code is the NaN
     bool saturates_by_default = true;
+    int emax = 0, mantissa_bits = 0;
 
     std::uint32_t largest() const { return static_cast<std::uint32_t>(values.size() - 1); }
 };
 
-inline float_table make_table(int exponent_bits, int mantissa_bits, int bias, std::size_t finite_count) {
-    const auto value = [&](std::size_t code) {
-        const auto e = static_cast<int>(code >> mantissa_bits);
-        const auto m = static_cast<int>(code & ((std::size_t{1} << mantissa_bits) - 1));
-        if (e == 0) return std::ldexp(m, 1 - bias - mantissa_bits);
-        return std::ldexp((1 << mantissa_bits) + m, e - bias - mantissa_bits);
+/// From widths, bias and special codes.
+inline float_table make_table(const numfmt_test::facts& f) {
+    const auto value = [&](std::uint32_t code) {
+        const auto e = static_cast<int>(code >> f.mantissa_bits);
+        const auto m = static_cast<int>(code & ((1u << f.mantissa_bits) - 1));
+        if (f.kind == numfmt_test::shape::power_of_two) return std::ldexp(1.0, e - f.bias);
+        if (e == 0) return std::ldexp(m, 1 - f.bias - f.mantissa_bits);
+        return std::ldexp((1 << f.mantissa_bits) + m, e - f.bias - f.mantissa_bits);
     };
     float_table t;
-    for (std::size_t c = 0; c < finite_count; ++c) t.values.push_back(value(c));
-    t.beyond = value(finite_count);
-    t.sign = 1u << (exponent_bits + mantissa_bits);
-    t.nan = t.sign - 1;
-    t.quiet_nan = t.nan;
-    t.nonfinite = t.nan;
+    for (std::uint32_t c = 0; c <= f.largest; ++c) t.values.push_back(value(c));
+    t.beyond = value(f.largest + 1);
+    t.magnitude_mask = (1u << (f.exponent_bits + f.mantissa_bits)) - 1;
+    t.sign = f.sign_bits != 0 ? t.magnitude_mask + 1 : 0;
+    t.nan = f.canonical_nan;
+    t.quiet_nan = f.quiet_nan;
+    t.nonfinite = f.infinity >= 0 ? static_cast<std::uint32_t>(f.infinity) : f.canonical_nan;
+    t.has_nan = f.kind != numfmt_test::shape::all_finite;
+    t.has_negative_zero = f.kind != numfmt_test::shape::negative_zero_is_nan;
+    t.saturates_by_default = f.saturates;
+    t.mantissa_bits = f.mantissa_bits;
     return t;
 }
 
-// OCP OFP8 1.0, Table 1; OCP MX 1.0, section 5.3; IEEE 754 binary16; the upper half of binary32.
+/// The table of a format by its name, read once from tests/golden/formats. Not for several threads.
+inline const float_table& table_of(const std::string& name) {
+    static std::map<std::string, float_table> tables;
+    auto at = tables.find(name);
+    if (at == tables.end()) {
+        const numfmt_test::golden_format golden(name);
+        at = tables.emplace(name, make_table(golden.facts)).first;
+        at->second.emax = golden.landmarks.largest_exponent;
+    }
+    return at->second;
+}
 inline const float_table& e4m3() {
-    static const float_table t = make_table(4, 3, 7, 127);
+    static const float_table& t = table_of("fp8_e4m3");
     return t;
 }
 inline const float_table& e5m2() {
-    static const float_table t = [] {
-        float_table r = make_table(5, 2, 15, 124);
-        r.nonfinite = 0x7C;
-        r.quiet_nan = 0x7E;
-        return r;
-    }();
+    static const float_table& t = table_of("fp8_e5m2");
     return t;
 }
 inline const float_table& e2m1() {
-    static const float_table t = make_table(2, 1, 1, 8);
+    static const float_table& t = table_of("fp4_e2m1");
     return t;
 }
 inline const float_table& e2m3() {
-    static const float_table t = make_table(2, 3, 1, 32);
-    return t;
-}
-inline const float_table& e3m2() {
-    static const float_table t = make_table(3, 2, 3, 32);
+    static const float_table& t = table_of("fp6_e2m3");
     return t;
 }
 inline const float_table& half() {
-    static const float_table t = [] {
-        float_table r = make_table(5, 10, 15, 0x7C00);
-        r.nonfinite = 0x7C00;
-        r.quiet_nan = 0x7E00;
-        r.saturates_by_default = false;
-        return r;
-    }();
+    static const float_table& t = table_of("fp16");
     return t;
 }
 inline const float_table& brain() {
-    static const float_table t = [] {
-        float_table r = make_table(8, 7, 127, 0x7F80);
-        r.nonfinite = 0x7F80;
-        r.quiet_nan = 0x7FC0;
-        r.saturates_by_default = false;
-        return r;
-    }();
+    static const float_table& t = table_of("bf16");
     return t;
 }
 
@@ -156,14 +160,16 @@ inline std::uint32_t encode(const float_table& t, double v, rounding r, numfmt::
     const bool up = fraction > 0 && goes_up(fraction, low % 2 == 1, r, draw);
     const std::size_t code = up ? high : low;
     if (code == t.values.size()) return too_large;
-    return code == 0 && o.drop_negative_zero ? 0 : static_cast<std::uint32_t>(code) | sign;
+    return code == 0 && (o.drop_negative_zero || !t.has_negative_zero) ? 0 : static_cast<std::uint32_t>(code) | sign;
 }
 
 /// NaN, +-Inf or the value of a code.
 inline double decode(const float_table& t, std::uint32_t code) {
-    const std::uint32_t magnitude = code & (t.sign - 1);
+    const std::uint32_t magnitude = code & t.magnitude_mask;
     double v = 0;
-    if (magnitude <= t.largest())
+    if (!t.has_negative_zero && (code & (t.sign | t.magnitude_mask)) == t.sign)
+        v = std::nan("");
+    else if (magnitude <= t.largest())
         v = t.values[magnitude];
     else
         v = magnitude == t.nonfinite && t.nonfinite != t.nan ? HUGE_VAL : std::nan("");
@@ -179,124 +185,118 @@ inline double round_integer(double v, rounding r, std::uint32_t draw = 0) {
     return std::copysign(up ? low + 1 : low, v);
 }
 
-enum class element_kind { e4m3, e5m2, e2m1, e2m3, e3m2, int8_q6, uint4, uint4_around_8 };
-enum class scale_kind { fp32, fp16, bf16, e8m0, ue4m3_and_fp32 };
+/// How a scale is chosen and stored: a float, a 16-bit float, a power of two, or one per block and one per tensor.
+enum class scale_kind { fp32, narrow, power_of_two, two_level };
 inline constexpr std::int64_t all = INT64_MAX;
 
-/// What the oracle knows about a scheme.
-struct scheme_facts {
-    std::string_view name;
-    element_kind element;
-    scale_kind scale;
-    std::int64_t block_rows, block_cols;
-
-    int bits() const {
-        switch (element) {
-            case element_kind::e2m1:
-            case element_kind::uint4:
-            case element_kind::uint4_around_8:
-                return 4;
-            case element_kind::e2m3:
-            case element_kind::e3m2:
-                return 6;
-            default:
-                return 8;
-        }
-    }
-    int scale_bytes() const {
-        switch (scale) {
-            case scale_kind::fp32:
-                return 4;
-            case scale_kind::fp16:
-            case scale_kind::bf16:
-                return 2;
-            default:
-                return 1;
-        }
-    }
-    bool has_zeros() const { return element == element_kind::uint4; }
-    bool is_symmetric() const { return element == element_kind::uint4_around_8; }
-    bool is_int4() const { return has_zeros() || is_symmetric(); }
-    bool has_tensor_scale() const { return scale == scale_kind::ue4m3_and_fp32; }
-    const float_table& table() const {
-        switch (element) {
-            case element_kind::e5m2:
-                return e5m2();
-            case element_kind::e2m1:
-                return e2m1();
-            case element_kind::e2m3:
-                return e2m3();
-            case element_kind::e3m2:
-                return e3m2();
-            default:
-                return e4m3();
-        }
-    }
-    double largest() const { return element == element_kind::int8_q6 ? 127.0 / 64 : table().values.back(); }
-    int emax() const {
-        switch (element) {
-            case element_kind::e4m3:
-                return 8;
-            case element_kind::e5m2:
-                return 15;
-            case element_kind::e3m2:
-                return 4;
-            case element_kind::int8_q6:
-                return 0;
-            default:
-                return 2;
-        }
-    }
-    int mantissa_bits() const {
-        switch (element) {
-            case element_kind::e5m2:
-            case element_kind::e3m2:
-                return 2;
-            case element_kind::e2m1:
-                return 1;
-            case element_kind::int8_q6:
-                return 6;
-            default:
-                return 3;
-        }
-    }
+/// A row of "special blocks": what becomes of a block with NaN, Inf, zeros or subnormals (tests/golden/README.md).
+struct special_row {
+    std::string block, nonfinite, scale, zero, codes;
+};
+/// The SQNR in dB of data with standard deviation 1; the rule is "-" where the scales are no powers of two.
+struct sqnr_row {
+    std::string rule;
+    double gaussian, laplace;
 };
 
-/// The facts of the scheme with this name; a scheme that is not here has an empty name.
-inline scheme_facts facts_of(std::string_view name) {
-    using enum element_kind;
-    static constexpr scheme_facts known[] = {
-        {"fp8_per_tensor", e4m3, scale_kind::fp32, all, all},
-        {"fp8_per_channel", e4m3, scale_kind::fp32, 1, all},
-        {"block_fp8_128x128", e4m3, scale_kind::fp32, 128, 128},
-        {"block_fp8_1x128", e4m3, scale_kind::fp32, 1, 128},
-        {"block_fp8_128x128_e8m0", e4m3, scale_kind::e8m0, 128, 128},
-        {"block_fp8_1x128_e8m0", e4m3, scale_kind::e8m0, 1, 128},
-        {"mxfp8_e4m3", e4m3, scale_kind::e8m0, 1, 32},
-        {"mxfp8_e5m2", e5m2, scale_kind::e8m0, 1, 32},
-        {"mxfp6_e2m3", e2m3, scale_kind::e8m0, 1, 32},
-        {"mxfp6_e3m2", e3m2, scale_kind::e8m0, 1, 32},
-        {"mxint8", int8_q6, scale_kind::e8m0, 1, 32},
-        {"mxfp4", e2m1, scale_kind::e8m0, 1, 32},
-        {"nvfp4", e2m1, scale_kind::ue4m3_and_fp32, 1, 16},
-        {"awq_int4", uint4, scale_kind::fp16, 1, 128},
-        {"int4_g64", uint4, scale_kind::fp16, 1, 64},
-        {"int4_g32", uint4, scale_kind::fp16, 1, 32},
-        {"int4_symmetric_g128", uint4_around_8, scale_kind::fp16, 1, 128},
-        {"int4_symmetric_g32", uint4_around_8, scale_kind::fp16, 1, 32},
-        // Not in the list of schemes: other parameters, and shapes that only tests use.
-        {"block_fp8_128x128_bf16", e4m3, scale_kind::bf16, 128, 128},
-        {"block_fp8_3x5", e4m3, scale_kind::fp32, 3, 5},
-        {"int4_g3_fp32", uint4, scale_kind::fp32, 1, 3},
-        {"int4_g8_fp32", uint4, scale_kind::fp32, 1, 8},
-        {"int4_g32_bf16", uint4, scale_kind::bf16, 1, 32},
-        {"int4_symmetric_g5_fp32", uint4_around_8, scale_kind::fp32, 1, 5},
-        {"test_e2m3_2x5", e2m3, scale_kind::e8m0, 2, 5},
-        {"test_e2m1_3x7", e2m1, scale_kind::e8m0, 3, 7},
-    };
-    for (const scheme_facts& f : known)
-        if (f.name == name) return f;
-    return {};
+/// What tests/golden/schemes says about a scheme.
+struct scheme_facts {
+    std::string name, source, element_name, scale_name;
+    const float_table* elements = nullptr;  // null for integers:
+    int integer_bits = 0, integer_fraction_bits = 0, lowest_code = 0, highest_code = 0;
+    scale_kind scale = scale_kind::fp32;
+    const float_table* scales = nullptr;  // null for fp32
+    std::int64_t block_rows = 1, block_cols = 1;
+    bool stored_zeros = false;
+    int fixed_zero = 0;
+    double bits_per_weight = 0;  // 0: not given
+    std::vector<special_row> special;
+    std::vector<sqnr_row> sqnr;
+    bool has_sqnr = true;  // false: the file says that there are no figures
+
+    int bits() const {
+        if (elements == nullptr) return integer_bits;
+        int n = 0;
+        for (std::uint32_t codes = elements->sign | elements->magnitude_mask; codes != 0; codes >>= 1) ++n;
+        return n;
+    }
+    int scale_bytes() const {
+        if (scale == scale_kind::fp32) return 4;
+        return scales->magnitude_mask > 0xFF ? 2 : 1;
+    }
+    bool has_zeros() const { return stored_zeros; }
+    bool is_symmetric() const { return fixed_zero != 0; }
+    bool is_int4() const { return has_zeros() || is_symmetric(); }
+    bool has_tensor_scale() const { return scale == scale_kind::two_level; }
+    const float_table& table() const { return *elements; }
+    double largest() const {
+        return elements == nullptr ? std::ldexp(highest_code, -integer_fraction_bits) : elements->values.back();
+    }
+    int emax() const {
+        if (elements != nullptr) return elements->emax;
+        int e = 0;
+        std::frexp(largest(), &e);
+        return e - 1;
+    }
+    int mantissa_bits() const { return elements == nullptr ? integer_fraction_bits : elements->mantissa_bits; }
+};
+
+inline scheme_facts read_scheme(const std::string& name) {
+    const numfmt_test::golden_file file = numfmt_test::read_golden_file("schemes", name);
+    file.expect_keys({"source", "element", "integer_bits", "integer_fraction_bits", "integer_codes", "scale", "block",
+                      "zero_point", "tensor_scale", "bits_per_weight", "special", "sqnr"});
+    scheme_facts f;
+    f.name = name;
+    f.source = file.text("source");
+    f.element_name = file.text("element");
+    if (file.has("integer_bits")) {
+        f.integer_bits = file.integer("integer_bits");
+        f.integer_fraction_bits = file.integer("integer_fraction_bits");
+        const std::vector<std::string> codes = file.words("integer_codes");
+        if (codes.size() != 2) file.fail("needs the lowest and the highest code in 'integer_codes'");
+        f.lowest_code = std::stoi(codes[0]);
+        f.highest_code = std::stoi(codes[1]);
+    } else {
+        f.elements = &table_of(f.element_name);
+    }
+    f.scale_name = file.text("scale");
+    if (f.scale_name != "fp32") {
+        f.scales = &table_of(f.scale_name);
+        f.scale = f.scales->mantissa_bits == 0 ? scale_kind::power_of_two : scale_kind::narrow;
+    }
+    if (file.flag("tensor_scale")) f.scale = scale_kind::two_level;
+    const std::vector<std::string> block = file.words("block");
+    if (block.size() != 2) file.fail("needs rows and columns, or 'all', in 'block'");
+    f.block_rows = block[0] == "all" ? all : std::stoll(block[0]);
+    f.block_cols = block[1] == "all" ? all : std::stoll(block[1]);
+    const std::string& zero = file.text("zero_point");
+    f.stored_zeros = zero == "stored";
+    if (!f.stored_zeros && zero != "none") f.fixed_zero = file.integer("zero_point");
+    if (file.has("bits_per_weight")) f.bits_per_weight = file.number("bits_per_weight");
+    for (const std::string& line : file.all("special")) {
+        const std::vector<std::string> words = numfmt_test::golden_file::split(line);
+        if (words.size() < 5)
+            file.fail("needs block, nonfinite, scale, zero point and codes in 'special " + line + "'");
+        special_row row{words[0], words[1], words[2], words[3], words[4]};
+        for (std::size_t k = 5; k < words.size(); ++k) row.codes += ' ' + words[k];
+        f.special.push_back(row);
+    }
+    for (const std::string& line : file.all("sqnr")) {
+        const std::vector<std::string> words = numfmt_test::golden_file::split(line);
+        f.has_sqnr = f.has_sqnr && words[0] != "none";
+        if (!f.has_sqnr) continue;
+        if (words.size() != 3) file.fail("needs a rule and two numbers in 'sqnr " + line + "'");
+        f.sqnr.push_back({words[0], std::stod(words[1]), std::stod(words[2])});
+    }
+    return f;
+}
+
+/// The facts of the scheme with this name, read once. Not for several threads.
+inline const scheme_facts& facts_of(const std::string& name) {
+    static std::map<std::string, scheme_facts> known;
+    auto at = known.find(name);
+    if (at == known.end()) at = known.emplace(name, read_scheme(name)).first;
+    return at->second;
 }
 
 /// The E8M0 code of a block's scale, with exact comparisons of doubles.
@@ -349,36 +349,15 @@ inline float float_from_bits(std::uint32_t b) {
 inline std::uint32_t store_scale(const scheme_facts& f, double v) {
     v = std::fmax(v, std::ldexp(1.0, -126));
     if (f.scale == scale_kind::fp32) return float_bits(static_cast<float>(v));
-    const float_table& t = f.scale == scale_kind::fp16 ? half() : brain();
-    const std::uint32_t code = encode(t, v, rounding::nearest_even, {.overflow = numfmt::overflow::saturate});
+    const std::uint32_t code = encode(*f.scales, v, rounding::nearest_even, {.overflow = numfmt::overflow::saturate});
     return code == 0 ? 1 : code;
 }
 /// The value of a stored scale, NaN included.
 inline double scale_value(const scheme_facts& f, std::uint32_t bits) {
-    switch (f.scale) {
-        case scale_kind::fp32:
-            return static_cast<double>(float_from_bits(bits));
-        case scale_kind::fp16:
-            return decode(half(), bits);
-        case scale_kind::bf16:
-            return decode(brain(), bits);
-        case scale_kind::ue4m3_and_fp32:
-            return decode(e4m3(), bits & 0x7F);
-        default:
-            return bits == 255 ? std::nan("") : std::ldexp(1.0, static_cast<int>(bits) - 127);
-    }
+    return f.scale == scale_kind::fp32 ? static_cast<double>(float_from_bits(bits)) : decode(*f.scales, bits);
 }
 inline std::uint32_t nan_scale(const scheme_facts& f) {
-    switch (f.scale) {
-        case scale_kind::fp32:
-            return 0x7FC00000;
-        case scale_kind::e8m0:
-            return 0xFF;
-        case scale_kind::ue4m3_and_fp32:
-            return 0x7F;
-        default:
-            return 0x7FFF;
-    }
+    return f.scale == scale_kind::fp32 ? 0x7FC00000 : f.scales->nan;
 }
 
 /// A quantized tensor, nothing packed.
@@ -466,7 +445,7 @@ inline quantized quantize(const scheme_facts& s, const std::vector<float>& x, st
             }
             const double amax = std::fmax(std::fabs(low), std::fabs(high));
             const double bounded = std::fmax(amax, static_cast<double>(o.amax_floor));
-            double scale = 0, zero = s.is_symmetric() ? 8 : 0, factor = 0;
+            double scale = 0, zero = s.fixed_zero, factor = 0;
             if (s.is_int4()) {
                 double step = 0;
                 if (s.is_symmetric()) {
@@ -487,14 +466,14 @@ inline quantized quantize(const scheme_facts& s, const std::vector<float>& x, st
                     zero = std::fmin(std::fmax(zero, 0), 15);
                     q.zeros[k] = static_cast<std::uint8_t>(zero);
                 }
-            } else if (s.scale == scale_kind::e8m0) {
+            } else if (s.scale == scale_kind::power_of_two) {
                 q.scales[k] = static_cast<std::uint32_t>(e8m0_scale(s, bounded, o.scale_rule));
                 scale = scale_value(s, q.scales[k]);
             } else if (s.has_tensor_scale()) {
                 const double g = static_cast<double>(q.tensor_scale);
                 const double t = torchao ? std::fmin(std::fmax(f32(f32(amax / 6) / g), 0.015625), 448.0)
                                          : f32(amax * f32(inverse * f32(1.0 / 6)));
-                q.scales[k] = encode(e4m3(), t, rounding::nearest_even, {.overflow = numfmt::overflow::saturate});
+                q.scales[k] = encode(*s.scales, t, rounding::nearest_even, {.overflow = numfmt::overflow::saturate});
                 if (poisoned && q.scales[k] == 0) q.scales[k] = 1;  // so that a saturated Inf is not zero
                 const double block = scale_value(s, q.scales[k]);
                 factor = torchao ? f32(inverse / block) : std::fmin(f32(1 / f32(block * g)), flt_max);
@@ -511,14 +490,15 @@ inline quantized quantize(const scheme_facts& s, const std::vector<float>& x, st
                 if (s.is_int4()) {
                     const double code = round_integer(f32(v / scale), r, draw) + zero;
                     q.codes[at] = static_cast<std::uint8_t>(std::fmin(std::fmax(code, 0), 15));
-                } else if (s.element == element_kind::int8_q6) {
-                    const double code = round_integer(std::ldexp(v / scale, 6), r, draw);
-                    q.codes[at] = static_cast<std::uint8_t>(static_cast<int>(std::fmin(std::fmax(code, -127), 127)));
+                } else if (s.elements == nullptr) {
+                    const double code = round_integer(std::ldexp(v / scale, s.integer_fraction_bits), r, draw);
+                    q.codes[at] = static_cast<std::uint8_t>(
+                        static_cast<int>(std::fmin(std::fmax(code, s.lowest_code), s.highest_code)));
                 } else {
                     const bool divide = o.division == numfmt::scale_division::divide && !s.has_tensor_scale();
-                    const double scaled = s.scale == scale_kind::e8m0 ? v / scale
-                                          : divide                    ? f32(v / scale)
-                                                                      : f32(v * factor);
+                    const double scaled = s.scale == scale_kind::power_of_two ? v / scale
+                                          : divide                            ? f32(v / scale)
+                                                                              : f32(v * factor);
                     q.codes[at] = static_cast<std::uint8_t>(encode(s.table(), scaled, r, o.element, draw));
                 }
             });
@@ -535,9 +515,9 @@ inline float dequantize_one(const scheme_facts& s, std::uint32_t scale_bits, std
     if (s.has_tensor_scale()) scale = f32(scale * static_cast<double>(tensor_scale));
     double v = 0;
     if (s.is_int4())
-        v = static_cast<double>(code) - (s.is_symmetric() ? 8.0 : static_cast<double>(zero));
-    else if (s.element == element_kind::int8_q6)
-        v = (static_cast<double>(code) - (code >= 128 ? 256 : 0)) / 64;
+        v = static_cast<double>(code) - (s.is_symmetric() ? s.fixed_zero : static_cast<double>(zero));
+    else if (s.elements == nullptr)
+        v = std::ldexp(static_cast<double>(code) - (code >= 128 ? 256 : 0), -s.integer_fraction_bits);
     else
         v = decode(s.table(), code);
     return static_cast<float>(v * scale);  // the product is exact in double: 24 + 8 bits

@@ -9,8 +9,13 @@
 
 namespace numfmt::test {
 
-/// Inputs per hash: the floats with bits [i * 2^24, (i + 1) * 2^24).
+/// Inputs per hash: the floats with bits [i * 2^24, (i + 1) * 2^24). A test of the tools themselves takes only the
+/// first few of each range.
+#ifdef NUMFMT_TEST_INPUTS_PER_HASH
+inline constexpr uint64_t inputs_per_hash = NUMFMT_TEST_INPUTS_PER_HASH;
+#else
 inline constexpr uint64_t inputs_per_hash = uint64_t{1} << 24;
+#endif
 inline constexpr int hashes_per_conversion = 256;
 /// Stochastic rounding draws the word of element index = bits under this seed.
 inline constexpr uint64_t hash_seed = 1;

@@ -191,7 +191,7 @@ class oracle {
 
 /// The oracle of a format, built once.
 template <class Format> const oracle& oracle_of() {
-    static const oracle o(facts_of<Format>);
+    static const oracle o(facts_of<Format>());
     return o;
 }
 

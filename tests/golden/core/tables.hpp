@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Hand-checked values and conversions of the scalar formats; see README.md.
+// Hand-checked values and conversions of the scalar formats; see ../README.md.
 #pragma once
 
 #include <cstdint>
@@ -163,32 +163,5 @@ inline constexpr e8m0_row e8m0_rows[] = {
     {-inf, 0xFE, 0xFE, 0xFF, 0xFF, 0xFE},
     {nan, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF},
 };
-
-// The landmarks of each format.
-struct landmark {
-    const char* name;
-    double largest, smallest_normal, largest_subnormal, smallest_subnormal, unit_roundoff;
-    int largest_exponent;
-    bool is_signed, has_infinity, has_nan;
-    // numeric_limits: digits, digits10, max_digits10, min_exponent, max_exponent, min_exponent10, max_exponent10
-    int digits, digits10, max_digits10, min_exponent, max_exponent, min_exponent10, max_exponent10;
-    double epsilon, round_error;
-};
-// clang-format off
-inline constexpr landmark landmarks[] = {
-    {"bf16", 3.3895313892515355e38, 0x1p-126, 127.0 / 128 * 0x1p-126, 0x1p-133, 0x1p-8, 127, true, true, true, 8, 2, 4, -125, 128, -37, 38, 0x1p-7, .5},
-    {"fp16", 65504, 0x1p-14, 1023.0 / 1024 * 0x1p-14, 0x1p-24, 0x1p-11, 15, true, true, true, 11, 3, 5, -13, 16, -4, 4, 0x1p-10, .5},
-    {"fp8_e4m3", 448, 0.015625, 0.013671875, 0.001953125, 0x1p-4, 8, true, false, true, 4, 0, 3, -5, 9, -1, 2, 0.125, .5},
-    {"fp8_e5m2", 57344, 0x1p-14, 4.57763671875e-5, 0x1p-16, 0x1p-3, 15, true, true, true, 3, 0, 2, -13, 16, -4, 4, 0.25, .5},
-    {"fp4_e2m1", 6, 1, 0.5, 0.5, 0x1p-2, 2, true, false, false, 2, 0, 2, 1, 3, 0, 0, 0.5, .5},
-    {"e8m0", 0x1p127, 0x1p-127, 0x1p-127, 0x1p-127, 0x1p-1, 127, false, false, true, 1, 0, 2, -126, 128, -38, 38, 1, 1},
-    {"fp8_e4m3fnuz", 240, 0x1p-7, 7 * 0x1p-10, 0x1p-10, 0x1p-4, 7, true, false, true, 4, 0, 3, -6, 8, -2, 2, 0.125, .5},
-    {"fp8_e5m2fnuz", 57344, 0x1p-15, 3 * 0x1p-17, 0x1p-17, 0x1p-3, 15, true, false, true, 3, 0, 2, -14, 16, -4, 4, 0.25, .5},
-    {"fp6_e2m3", 7.5, 1, 0.875, 0.125, 0x1p-4, 2, true, false, false, 4, 0, 3, 1, 3, 0, 0, 0.125, .5},
-    {"fp6_e3m2", 28, 0.25, 0.1875, 0.0625, 0x1p-3, 4, true, false, false, 3, 0, 2, -1, 5, 0, 1, 0.25, .5},
-    {"fp8_ue4m3", 448, 0.015625, 0.013671875, 0.001953125, 0x1p-4, 8, false, false, true, 4, 0, 3, -5, 9, -1, 2, 0.125, .5},
-    {"ue5m3", 114688, 0x1p-14, 7 * 0x1p-17, 0x1p-17, 0x1p-4, 16, false, false, true, 4, 0, 3, -13, 17, -4, 5, 0.125, .5},
-};
-// clang-format on
 
 }  // namespace numfmt_test::golden
