@@ -50,12 +50,25 @@ template <class Element> NUMFMT_FN uint32_t scale_rule_addend(scale_rule rule) n
 }
 }  // namespace detail
 
+namespace detail {
+/// What a scale rule adds to the mantissa bits of amax before the exponent is taken.
+template <class Element> NUMFMT_FN uint32_t scale_addend(scale_rule rule) noexcept {
+    constexpr uint32_t full = 0x007FFFFFu;
+    // Mantissa of the largest element, as float bits: a larger one would saturate.
+    constexpr uint32_t largest = bit_cast<uint32_t>(largest_element<Element>()) & full;
+    return rule == scale_rule::ceil       ? full
+           : rule == scale_rule::round_up ? full - largest
+           : rule == scale_rule::even     ? 1u << (22 - mantissa_bits_of(Element::spec))
+                                          : 0u;
+}
+}  // namespace detail
+
 /// E8M0 code of the scale of a block whose largest magnitude is `amax` (finite; the sign is ignored), for an element
 /// format with largest power of two 2^emax. The biased exponent is clamped to 0 .. 254. An all-zero block gives 0.
 /// Sources: OCP MX v1.0 section 6.3 (floor); the other rules as documented at scale_rule.
 template <class Element> NUMFMT_FN uint8_t scale_code(float amax, scale_rule rule) noexcept {
     constexpr uint32_t full = 0x007FFFFFu;
-    const uint32_t add = detail::scale_rule_addend<Element>(rule);
+    const uint32_t add = detail::scale_addend<Element>(rule);
     const uint32_t bits = bit_cast<uint32_t>(amax) & detail::f32_abs_mask;
     const auto v = detail::split<detail::source_subnormals::normalise>(bits);
     const int exponent = v.exponent + static_cast<int>(((v.sig & full) + add) >> 23);

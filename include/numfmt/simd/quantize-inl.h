@@ -74,30 +74,50 @@ void extend_range(numfmt::detail::block_range& range, const Source* x, int64_t n
     }
 }
 
-// Largest magnitude bits of `Count` consecutive blocks of `Block` elements, one block per lane; Count is Lanes(D32())
-// at the outermost call.
-template <int Block, int Count, class Source> HWY_INLINE V32 block_maxima(const Source* x) {
-    const D32 d;
+// What block_reduction() gathers: a lane-wise leaf of some floats, and how two vectors combine.
+struct magnitudes {
+    using D = D32;
+    static HWY_INLINE V32 leaf(VF v) { return magnitude_bits(v); }
+    static HWY_INLINE V32 combine(V32 a, V32 b) { return hn::Max(a, b); }
+};
+struct lows {
+    using D = DF;
+    static HWY_INLINE VF leaf(VF v) { return v; }
+    static HWY_INLINE VF combine(VF a, VF b) { return hn::Min(a, b); }
+};
+struct highs {
+    using D = DF;
+    static HWY_INLINE VF leaf(VF v) { return v; }
+    static HWY_INLINE VF combine(VF a, VF b) { return hn::Max(a, b); }
+};
+
+// The reductions of `Count` blocks of `Block` elements, one block per lane, Count being Lanes(D32()) at the outermost
+// call. Lanes past block `last` repeat it.
+template <class Reduction, int Block, int Count, class Source>
+HWY_INLINE hn::Vec<typename Reduction::D> block_reduction(const Source* x, int64_t first, int64_t last) {
+    const typename Reduction::D d;
     if constexpr (Count == 1) {
         const size_t lanes = hn::Lanes(d);
-        V32 m = magnitude_bits(load_floats(x));
-        for (size_t i = lanes; i < Block; i += lanes) m = hn::Max(m, magnitude_bits(load_floats(x + i)));
+        const Source* const from = x + Block * (first < last ? first : last);
+        auto m = Reduction::leaf(load_floats(from));
+        for (size_t i = lanes; i < Block; i += lanes) m = Reduction::combine(m, Reduction::leaf(load_floats(from + i)));
         return m;
     } else {
-        const V32 a = block_maxima<Block, Count / 2>(x);
-        const V32 b = block_maxima<Block, Count / 2>(x + Block * (Count / 2));
-        return hn::Max(hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a));
+        const auto a = block_reduction<Reduction, Block, Count / 2>(x, first, last);
+        const auto b = block_reduction<Reduction, Block, Count / 2>(x, first + Count / 2, last);
+        return Reduction::combine(hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a));
     }
 }
-template <int Block, class Source> HWY_INLINE V32 block_maxima(const Source* x) {
+template <class Reduction, int Block, class Source>
+HWY_INLINE hn::Vec<typename Reduction::D> block_reduction(const Source* x, int64_t count) {
     const size_t lanes = hn::Lanes(D32());
     if constexpr (HWY_MAX_BYTES >= 64) {
-        if (lanes == 16) return block_maxima<Block, 16>(x);
+        if (lanes == 16) return block_reduction<Reduction, Block, 16>(x, 0, count - 1);
     }
     if constexpr (HWY_MAX_BYTES >= 32) {
-        if (lanes == 8) return block_maxima<Block, 8>(x);
+        if (lanes == 8) return block_reduction<Reduction, Block, 8>(x, 0, count - 1);
     }
-    return block_maxima<Block, 4>(x);
+    return block_reduction<Reduction, Block, 4>(x, 0, count - 1);
 }
 
 // --- packing
@@ -183,24 +203,35 @@ struct run_state {
     detail::encode_constants k;
     float inverse = 1;     // elements are multiplied by this,
     float divisor = 0;     // or divided by this if it is not 0
-    float zero_point = 0;  // integer elements
+    float zero_point = 0;  // unsigned integer elements: added after rounding
     draws* random = nullptr;
 };
+
+// The nearest integer to v / divisor, ties to even, plus zero_point, far beyond the codes of int4 clamped. The product
+// with the reciprocal has the same nearest integer unless it lies within its error (below 2^-17 for quotients below 64)
+// of a tie: only then is the division needed.
+HWY_INLINE VF rounded_quotient(VF v, VF inverse, VF divisor, VF zero_point) {
+    const DF df;
+    const VF least = hn::Set(df, -64.0f), most = hn::Set(df, 64.0f);
+    const VF product = hn::Min(hn::Max(hn::Mul(v, inverse), least), most);
+    VF rounded = hn::ConvertTo(df, hn::NearestInt(product));
+    const auto certain = hn::Lt(hn::Abs(hn::Sub(product, rounded)), hn::Set(df, 0.5f - 0x1p-16f));
+    if (HWY_UNLIKELY(!hn::AllTrue(df, certain)))
+        rounded = hn::ConvertTo(df, hn::NearestInt(hn::Min(hn::Max(hn::Div(v, divisor), least), most)));
+    return hn::Add(rounded, zero_point);
+}
 
 // Codes of 2 x Lanes(DF()) floats that the scale was applied to.
 template <class Element, element_path P> HWY_INLINE V16 element_codes(VF lo, VF hi, const run_state& state) {
     const D16 d16;
     if constexpr (P == element_path::integer) {
         constexpr int_spec spec = Element::spec;
-        const hn::RebindToSigned<D32> ds;
         const DF df;
         const auto one = [&](VF v) NUMFMT_SIMD_LAMBDA {
-            // Far beyond the codes everything clamps: keep the conversion to integer in range.
-            v = hn::Min(hn::Max(v, hn::Set(df, -1024.0f)), hn::Set(df, 1024.0f));
-            auto q = hn::NearestInt(v);
-            if constexpr (!spec.is_signed) q = hn::Add(q, hn::NearestInt(hn::Set(df, state.zero_point)));
-            q = hn::Min(hn::Max(q, hn::Set(ds, spec.min_code)), hn::Set(ds, spec.max_code));
-            return hn::And(hn::BitCast(D32(), q), hn::Set(D32(), spec.code_mask()));
+            // Clamped first: rounding keeps the order, and the conversion to integer stays in range.
+            v = hn::Max(v, hn::Set(df, static_cast<float>(spec.min_code)));
+            v = hn::Min(v, hn::Set(df, static_cast<float>(spec.max_code)));
+            return hn::And(hn::BitCast(D32(), hn::NearestInt(v)), hn::Set(D32(), spec.code_mask()));
         };
         return hn::ConcatEven(d16, hn::BitCast(d16, one(hi)), hn::BitCast(d16, one(lo)));
     } else if constexpr (P == element_path::stochastic) {
@@ -244,15 +275,9 @@ HWY_NOINLINE void encode_run(const Source* x, int64_t n, uint8_t* to, const run_
     const VF inverse = hn::Set(df, state.inverse), divisor = hn::Set(df, state.divisor);
     const auto run = [&](const Source* from, uint8_t* out, bool nt) NUMFMT_SIMD_LAMBDA {
         if constexpr (P == element_path::integer && !Element::spec.is_signed) {
+            const VF zero_point = hn::Set(df, state.zero_point);
             const auto scaled = [&](size_t i) NUMFMT_SIMD_LAMBDA {
-                // The quotient's nearest integer. The product with the reciprocal has the same one unless it lies
-                // within its error (below 2^-17 for quotients below 64) of a tie: only then is the division needed.
-                const VF v = load_floats(from + i);
-                const VF product = hn::Min(hn::Max(hn::Mul(v, inverse), hn::Set(df, -64.0f)), hn::Set(df, 64.0f));
-                const VF rounded = hn::ConvertTo(df, hn::NearestInt(product));
-                const VF distance = hn::Abs(hn::Sub(product, rounded));
-                if (HWY_LIKELY(hn::AllTrue(df, hn::Lt(distance, hn::Set(df, 0.5f - 0x1p-16f))))) return rounded;
-                return hn::Div(v, divisor);
+                return rounded_quotient(load_floats(from + i), inverse, divisor, zero_point);
             };
             encode_chunk<Element, Bits, P>(scaled, state, out, nt);
         } else if (state.divisor != 0) {
@@ -369,98 +394,224 @@ void quantize_rows_under(matrix_view<const Source> x, const quantized_view<S>& o
 // --- many small blocks at once
 // -------------------------------------------------------------------------------------------
 
-/// True where the scales of a whole vector of blocks are chosen at once: MX and NVFP4.
+/// True where a whole vector of blocks is worked on at once: blocks of a row, of 16 to 128 elements.
 template <class S>
-inline constexpr bool has_vector_scales =
-    S::block.rows == 1 && (S::block.cols == 16 || S::block.cols == 32) &&
-    (scheme_traits<S>::power_of_two_scale || S::has_tensor_scale) && !S::has_zero_point;
+inline constexpr bool has_groups = S::block.rows == 1 && S::block.cols <= 128 && S::block.cols % 16 == 0 &&
+                                   (scheme_traits<S>::power_of_two_scale || S::has_tensor_scale ||
+                                    std::is_same_v<typename S::scale, float> || integer_format<typename S::element>);
 
-// Scales of Lanes(D32()) blocks from their largest magnitudes: what is stored, and the factor for the elements. False
-// where a block needs the reference; nothing may be used then.
-template <class S>
-HWY_INLINE bool choose_scales(V32 maxima, numfmt::detail::tensor_scale tensor, const quantize_options& options,
-                              uint32_t* HWY_RESTRICT stored, float* HWY_RESTRICT factors) {
+/// Blocks of a group: at most Lanes(D32()), so many of the `left` whole ones as fill whole chunks of `chunk` elements.
+template <class S> HWY_INLINE int64_t group_size(int64_t left, int64_t chunk) {
+    const int64_t most = numfmt::detail::min(left, static_cast<int64_t>(hn::Lanes(D32())));
+    const int64_t unit = numfmt::detail::max(chunk / S::block.cols, int64_t{1});
+    return most / unit * unit;
+}
+
+// The scales of a group, one block per entry.
+struct group_scales {
+    alignas(64) uint32_t stored[16];
+    alignas(64) float factors[16];   // elements are multiplied by these,
+    alignas(64) float divisors[16];  // or divided by these
+    alignas(64) float zero_points[16];
+};
+
+// Power-of-two scales, from the largest magnitudes. This and the next three: false where a block needs the reference.
+template <class S> HWY_INLINE bool choose_exponents(V32 maxima, const quantize_options& options, group_scales& g) {
     using element = typename S::element;
     const D32 d;
     const DF df;
-    const auto finite = greater_than(hn::Set(d, numfmt::detail::f32_infinity), maxima);
-    if constexpr (scheme_traits<S>::power_of_two_scale) {
-        constexpr int emax = element::spec.max_exponent();
-        constexpr int lowest = lowest_safe_exponent<element>() + 127, highest = highest_safe_exponent + 127;
-        const V32 floor = hn::Set(d, bit_cast<uint32_t>(options.amax_floor > 0 ? options.amax_floor : 0.0f));
-        const V32 amax = hn::Max(maxima, floor);
-        const V32 add = hn::Set(d, numfmt::detail::scale_rule_addend<element>(options.scale_rule));
-        const V32 raised = hn::ShiftRight<23>(hn::Add(amax, add));
-        const V32 code =
-            hn::Sub(hn::Max(raised, hn::Set(d, static_cast<uint32_t>(emax))), hn::Set(d, static_cast<uint32_t>(emax)));
-        const auto zero = hn::Eq(amax, hn::Zero(d));
-        const auto in_range = hn::And(greater_than(code, hn::Set(d, static_cast<uint32_t>(lowest - 1))),
-                                      greater_than(hn::Set(d, static_cast<uint32_t>(highest + 1)), code));
-        if (!hn::AllTrue(d, hn::And(finite, hn::Or(zero, in_range)))) return false;
-        constexpr int fraction_bits = detail::fraction_bits<element>;
-        const V32 factor = hn::ShiftLeft<23>(hn::Sub(hn::Set(d, static_cast<uint32_t>(254 + fraction_bits)), code));
-        hn::Store(hn::IfThenZeroElse(zero, code), d, stored);
-        hn::Store(hn::BitCast(df, hn::IfThenElse(zero, hn::Set(d, 0x3F800000u), factor)), df, factors);
-        return true;
-    } else {
-        // As choose_two_level_scale(), for finite blocks.
-        using scale_format = typename S::scale;
-        constexpr float largest = numfmt::detail::largest_element<element>();
-        if (!hn::AllTrue(d, finite)) return false;
-        const bool torchao = options.nvfp4_order == nvfp4_order::torchao;
-        const VF amax = hn::BitCast(df, maxima);
-        VF t = hn::Mul(amax, hn::Set(df, tensor.inverse * (1.0f / largest)));
-        if (torchao) {
-            t = hn::Div(hn::Div(amax, hn::Set(df, largest)), hn::Set(df, tensor.multiplier));
-            t = hn::Min(hn::Max(t, hn::Set(df, 0.015625f)), hn::Set(df, 448.0f));
-        }
-        constexpr detail::encode_constants k =
-            detail::make_constants<scale_format>(rounding::nearest_even, {.overflow = overflow::saturate});
-        const V32 codes = encode32<scale_format, false>(hn::BitCast(d, t), hn::Zero(d), k);
-        hn::Store(codes, d, stored);
-        static constexpr detail::value_table<scale_format> table{};
-        for (size_t i = 0; i < hn::Lanes(d); ++i) factors[i] = table.value[stored[i]];
-        const VF value = hn::Load(df, factors);
-        const VF inverse = torchao ? hn::Div(hn::Set(df, tensor.inverse), value)
-                                   : hn::Min(hn::Div(hn::Set(df, 1.0f), hn::Mul(value, hn::Set(df, tensor.multiplier))),
-                                             hn::Set(df, numfmt::detail::largest_float));
-        hn::Store(inverse, df, factors);
-        return true;
-    }
+    constexpr uint32_t emax = static_cast<uint32_t>(element::spec.max_exponent());
+    constexpr int lowest = lowest_safe_exponent<element>() + 127, highest = highest_safe_exponent + 127;
+    const V32 floor = hn::Set(d, bit_cast<uint32_t>(options.amax_floor > 0 ? options.amax_floor : 0.0f));
+    const V32 amax = hn::Max(maxima, floor);
+    const V32 add = hn::Set(d, numfmt::detail::scale_rule_addend<element>(options.scale_rule));
+    const V32 raised = hn::ShiftRight<23>(hn::Add(amax, add));
+    const V32 code = hn::Sub(hn::Max(raised, hn::Set(d, emax)), hn::Set(d, emax));
+    const auto zero = hn::Eq(amax, hn::Zero(d));
+    const auto in_range = hn::And(greater_than(code, hn::Set(d, static_cast<uint32_t>(lowest - 1))),
+                                  greater_than(hn::Set(d, static_cast<uint32_t>(highest + 1)), code));
+    if (!hn::AllTrue(d, hn::Or(zero, in_range))) return false;
+    const V32 factor =
+        hn::ShiftLeft<23>(hn::Sub(hn::Set(d, static_cast<uint32_t>(254 + detail::fraction_bits<element>)), code));
+    hn::Store(hn::IfThenZeroElse(zero, code), d, g.stored);
+    hn::Store(hn::BitCast(df, hn::IfThenElse(zero, hn::Set(d, 0x3F800000u), factor)), df, g.factors);
+    return true;
 }
 
-// Quantizes blocks [j, j + Lanes(D32())) of row `row`. False: nothing was written, the reference has to do it.
+// As choose_two_level_scale() of the reference, for finite blocks.
+template <class S>
+HWY_INLINE bool choose_two_level_scales(V32 maxima, numfmt::detail::tensor_scale tensor,
+                                        const quantize_options& options, group_scales& g) {
+    using scale_format = typename S::scale;
+    constexpr float largest = numfmt::detail::largest_element<typename S::element>();
+    const D32 d;
+    const DF df;
+    const bool torchao = options.nvfp4_order == nvfp4_order::torchao;
+    const VF amax = hn::BitCast(df, maxima);
+    VF t = hn::Mul(amax, hn::Set(df, tensor.inverse * (1.0f / largest)));
+    if (torchao) {
+        t = hn::Div(hn::Div(amax, hn::Set(df, largest)), hn::Set(df, tensor.multiplier));
+        t = hn::Min(hn::Max(t, hn::Set(df, 0.015625f)), hn::Set(df, 448.0f));
+    }
+    constexpr detail::encode_constants k =
+        detail::make_constants<scale_format>(rounding::nearest_even, {.overflow = overflow::saturate});
+    const V32 codes = encode32<scale_format, false>(hn::BitCast(d, t), hn::Zero(d), k);
+    hn::Store(codes, d, g.stored);
+    static constexpr detail::value_table<scale_format> table{};
+    for (size_t i = 0; i < hn::Lanes(d); ++i) g.factors[i] = table.value[g.stored[i]];
+    const VF value = hn::Load(df, g.factors);
+    const VF inverse = torchao ? hn::Div(hn::Set(df, tensor.inverse), value)
+                               : hn::Min(hn::Div(hn::Set(df, 1.0f), hn::Mul(value, hn::Set(df, tensor.multiplier))),
+                                         hn::Set(df, numfmt::detail::largest_float));
+    hn::Store(inverse, df, g.factors);
+    return true;
+}
+
+// fp32 scales of float elements: amax / largest.
+template <class S> HWY_INLINE bool choose_float_scales(V32 maxima, const quantize_options& options, group_scales& g) {
+    const DF df;
+    const VF amax = hn::Max(hn::BitCast(df, maxima), hn::Set(df, options.amax_floor));
+    VF s = hn::Div(amax, hn::Set(df, numfmt::detail::largest_element<typename S::element>()));
+    s = hn::Max(s, hn::Set(df, numfmt::detail::smallest_fp32_scale));
+    hn::Store(hn::BitCast(D32(), s), D32(), g.stored);
+    hn::Store(hn::Div(hn::Set(df, 1.0f), s), df, g.factors);
+    hn::Store(s, df, g.divisors);
+    return true;
+}
+
+// As choose_int4_scale() of the reference, for finite blocks.
+template <class S, class Source>
+HWY_INLINE bool choose_int4_scales(V32 maxima, const Source* x, int64_t count, const quantize_options& options,
+                                   group_scales& g) {
+    constexpr int block = static_cast<int>(S::block.cols);
+    constexpr float levels = static_cast<float>(S::element::spec.max_code);
+    const D32 d;
+    const DF df;
+    const VF zero = hn::Zero(df), floor = hn::Set(df, options.amax_floor);
+    VF low = block_reduction<lows, block>(x, count), high = block_reduction<highs, block>(x, count);
+    VF s = zero;
+    if constexpr (S::has_zero_point) {
+        if (options.int4_range == int4_range::include_zero) {
+            low = hn::Min(low, zero);
+            high = hn::Max(high, zero);
+        }
+        const VF difference = hn::Max(hn::Sub(high, low), floor);
+        if (!hn::AllTrue(d, greater_than(hn::Set(d, numfmt::detail::f32_infinity), magnitude_bits(difference))))
+            return false;
+        s = hn::Div(difference, hn::Set(df, levels));
+    } else {
+        const VF amax = hn::Max(hn::BitCast(df, maxima), floor);
+        switch (options.int4_symmetric_range) {
+            case int4_symmetric_range::within_7:
+                s = hn::Div(amax, hn::Set(df, 7.0f));
+                break;
+            case int4_symmetric_range::full_range:
+                s = hn::Div(amax, hn::Set(df, 7.5f));
+                break;
+            case int4_symmetric_range::no_clipping:
+                s = hn::Max(hn::Div(hn::Neg(low), hn::Set(df, 8.0f)), hn::Div(high, hn::Set(df, 7.0f)));
+                s = hn::Max(s, hn::Set(df, options.amax_floor / 7.0f));
+                break;
+        }
+    }
+    if (options.amax_floor == 0) {
+        const auto all_zero = hn::RebindMask(df, hn::Eq(maxima, hn::Zero(d)));
+        s = hn::IfThenElse(all_zero, hn::Set(df, numfmt::detail::zero_group_range / levels), s);
+    }
+    s = hn::Max(s, hn::Set(df, numfmt::detail::smallest_fp32_scale));
+    VF value = s;
+    if constexpr (std::is_same_v<typename S::scale, float>) {
+        hn::Store(hn::BitCast(d, s), d, g.stored);
+    } else {
+        constexpr detail::encode_constants k =
+            detail::make_constants<typename S::scale>(rounding::nearest_even, {.overflow = overflow::saturate});
+        const V32 code = hn::Max(encode32<typename S::scale, false>(hn::BitCast(d, s), hn::Zero(d), k), hn::Set(d, 1));
+        hn::Store(code, d, g.stored);
+        alignas(64) typename S::scale scales[16];
+        for (size_t i = 0; i < hn::Lanes(d); ++i)
+            scales[i] = S::scale::from_bits(static_cast<typename S::scale::storage>(g.stored[i]));
+        value = load_floats(scales);
+    }
+    hn::Store(value, df, g.divisors);
+    hn::Store(hn::Div(hn::Set(df, 1.0f), value), df, g.factors);
+    if constexpr (S::has_zero_point) {
+        // -round(low / value), clamped to the codes.
+        const VF quotient = hn::Max(hn::Min(hn::Div(low, value), zero), hn::Set(df, -levels));
+        hn::Store(hn::Neg(hn::ConvertTo(df, hn::NearestInt(quotient))), df, g.zero_points);
+    } else {
+        hn::Store(hn::Set(df, static_cast<float>(S::fixed_zero_point)), df, g.zero_points);
+    }
+    return true;
+}
+
+template <class S, class Source>
+HWY_INLINE bool choose_scales(const Source* x, int64_t count, numfmt::detail::tensor_scale tensor,
+                              const quantize_options& options, group_scales& g) {
+    const D32 d;
+    const V32 maxima = block_reduction<magnitudes, static_cast<int>(S::block.cols)>(x, count);
+    if (!hn::AllTrue(d, greater_than(hn::Set(d, numfmt::detail::f32_infinity), maxima))) return false;
+    if constexpr (scheme_traits<S>::power_of_two_scale)
+        return choose_exponents<S>(maxima, options, g);
+    else if constexpr (S::has_tensor_scale)
+        return choose_two_level_scales<S>(maxima, tensor, options, g);
+    else if constexpr (integer_format<typename S::element>)
+        return choose_int4_scales<S>(maxima, x, count, options, g);
+    else
+        return choose_float_scales<S>(maxima, options, g);
+}
+
+template <class S> HWY_INLINE typename scheme_traits<S>::scale_storage stored_scale(uint32_t bits) {
+    if constexpr (std::is_same_v<typename S::scale, float>)
+        return bit_cast<float>(bits);
+    else
+        return static_cast<typename scheme_traits<S>::scale_storage>(bits);
+}
+
+// Quantizes `count` blocks of row `row` from block j on. False: nothing was written, the reference has to do it.
 template <class S, element_path P, class Source>
 HWY_INLINE bool quantize_group(matrix_view<const Source> x, const quantized_view<S>& out,
-                               numfmt::detail::tensor_scale tensor, int64_t row, int64_t j, run_state& state,
-                               const quantize_options& options, bool stream) {
+                               numfmt::detail::tensor_scale tensor, int64_t row, int64_t j, int64_t count,
+                               run_state& state, const quantize_options& options, bool stream) {
     using element = typename S::element;
     constexpr int bits = scheme_traits<S>::element_bits;
     constexpr int block = static_cast<int>(S::block.cols);
     const DF df;
-    const size_t lanes = hn::Lanes(df);
-    alignas(64) uint32_t stored[16];
-    alignas(64) float factors[16];
+    group_scales g;
     const Source* const from = x.row(row) + j * block;
-    if (!choose_scales<S>(block_maxima<block>(from), tensor, options, stored, factors)) return false;
-    using storage = typename scheme_traits<S>::scale_storage;
+    if (!choose_scales<S>(from, count, tensor, options, g)) return false;
     if (out.parts().layout == scale_layout::row_major) {
-        storage* const to = &out.scale(row, j);
-        for (size_t b = 0; b < lanes; ++b) to[b] = static_cast<storage>(stored[b]);
+        auto* const to = &out.scale(row, j);
+        for (int64_t b = 0; b < count; ++b) to[b] = stored_scale<S>(g.stored[b]);
     } else {
-        for (size_t b = 0; b < lanes; ++b)
-            out.scale(row, j + static_cast<int64_t>(b)) = static_cast<storage>(stored[b]);
+        for (int64_t b = 0; b < count; ++b) out.scale(row, j + b) = stored_scale<S>(g.stored[b]);
+    }
+    if constexpr (S::has_zero_point) {
+        uint8_t zero_points[16];
+        for (int64_t b = 0; b < count; ++b) zero_points[b] = static_cast<uint8_t>(g.zero_points[b]);
+        pack<4>(zero_points, count, out.zero_row(row), j);
     }
     uint8_t* const to = out.code_row(row) + j * block / 8 * bits;
     if constexpr (P == element_path::stochastic) {
         state.random->seek(options.offset + static_cast<uint64_t>(row) * static_cast<uint64_t>(x.shape.cols) +
                            static_cast<uint64_t>(j * block));
     }
-    const int64_t step = chunk_elements<bits>(), total = block * static_cast<int64_t>(lanes);
+    constexpr bool by_quotient = integer_format<element> && !scheme_traits<S>::power_of_two_scale;
+    constexpr bool may_divide = !scheme_traits<S>::power_of_two_scale && !S::has_tensor_scale;
+    const bool divide = may_divide && options.division == scale_division::divide;
+    const int64_t step = chunk_elements<bits>(), total = block * count;
     for (int64_t i = 0; i < total; i += step) {
         const auto scaled = [&](size_t k) NUMFMT_SIMD_LAMBDA {
-            const size_t at = static_cast<size_t>(i) + k;
-            return hn::Mul(load_floats(from + at), hn::Set(df, factors[at / block]));
+            const size_t at = static_cast<size_t>(i) + k, b = at / block;
+            const VF v = load_floats(from + at);
+            if constexpr (by_quotient) {
+                return rounded_quotient(v, hn::Set(df, g.factors[b]), hn::Set(df, g.divisors[b]),
+                                        hn::Set(df, g.zero_points[b]));
+            } else {
+                if constexpr (may_divide) {
+                    if (divide) return hn::Div(v, hn::Set(df, g.divisors[b]));
+                }
+                return hn::Mul(v, hn::Set(df, g.factors[b]));
+            }
         };
         encode_chunk<element, bits, P>(scaled, state, to + i / 8 * bits, stream);
     }
@@ -477,14 +628,16 @@ void quantize_rows_of_groups(matrix_view<const Source> x, const quantized_view<S
     draws random(options.seed, options.offset);
     state.random = &random;
     const int64_t blocks = out.scale_shape().cols, whole_blocks = x.shape.cols / S::block.cols;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(D32()));
+    const int64_t chunk = chunk_elements<scheme_traits<S>::element_bits>();
     for (int64_t row = row0; row < row1; ++row) {
         const bool aligned = reinterpret_cast<uintptr_t>(out.code_row(row)) % hn::Lanes(D8()) == 0;
         int64_t j = 0;
-        for (; j + lanes <= whole_blocks; j += lanes) {
-            if (!quantize_group<S, P>(x, out, tensor, row, j, state, options, stream && aligned)) {
-                for (int64_t b = j; b < j + lanes; ++b) quantize_block<S>(x, out, tensor, row, b, r, options, false);
+        for (int64_t count = group_size<S>(whole_blocks, chunk); count > 0;
+             count = group_size<S>(whole_blocks - j, chunk)) {
+            if (!quantize_group<S, P>(x, out, tensor, row, j, count, state, options, stream && aligned)) {
+                for (int64_t b = j; b < j + count; ++b) quantize_block<S>(x, out, tensor, row, b, r, options, false);
             }
+            j += count;
         }
         for (; j < blocks; ++j) quantize_block<S>(x, out, tensor, row, j, r, options, false);
     }
@@ -501,7 +654,7 @@ void quantize_rows(matrix_view<const Source> x, quantized_view<S> out, numfmt::d
     } else {
         const bool stream = x.shape.rows * x.shape.cols * static_cast<int64_t>(sizeof(Source)) >= stream_threshold;
         bool groups = false;
-        if constexpr (has_vector_scales<S>) {
+        if constexpr (has_groups<S>) {
             using enum element_path;
             if constexpr (integer_format<element>) {
                 groups = r == rounding::nearest_even;
@@ -545,9 +698,10 @@ template <class Element> HWY_INLINE void decode_codes(V8 codes, V16& lo, V16& hi
 struct quarter_scales {
     float factor[4] = {1, 1, 1, 1};
     int exponent[4] = {0, 0, 0, 0};  // of quarters 0 and 2, where exponents are added
+    int zero_point[4] = {0, 0, 0, 0};
 
-    static quarter_scales all(float factor, int exponent) {
-        return {{factor, factor, factor, factor}, {exponent, exponent, exponent, exponent}};
+    static quarter_scales all(float factor, int exponent, int zero) {
+        return {{factor, factor, factor, factor}, {exponent, exponent, exponent, exponent}, {zero, zero, zero, zero}};
     }
 };
 
@@ -563,7 +717,7 @@ template <class S, class Target> struct chunk_decoder {
     }();
 
     // Lanes(D8()) codes to as many values.
-    static HWY_INLINE void decode(V8 codes, const quarter_scales& scales, int zero_point, Target* y, bool stream) {
+    static HWY_INLINE void decode(V8 codes, const quarter_scales& scales, Target* y, bool stream) {
         const size_t n = hn::Lanes(DF());
         const D16 d16;
         const DF df;
@@ -573,10 +727,10 @@ template <class S, class Target> struct chunk_decoder {
             const hn::Half<D8> half;
             const V16 lo = hn::PromoteTo(d16, hn::LowerHalf(half, codes)),
                       hi = hn::PromoteTo(d16, hn::UpperHalf(half, codes));
-            put(hn::Mul(integer_values<0>(lo, zero_point), f0), hn::Mul(integer_values<1>(lo, zero_point), f1), y,
-                stream);
-            put(hn::Mul(integer_values<0>(hi, zero_point), f2), hn::Mul(integer_values<1>(hi, zero_point), f3),
-                y + 2 * n, stream);
+            put(hn::Mul(integer_values<0>(lo, scales.zero_point[0]), f0),
+                hn::Mul(integer_values<1>(lo, scales.zero_point[1]), f1), y, stream);
+            put(hn::Mul(integer_values<0>(hi, scales.zero_point[2]), f2),
+                hn::Mul(integer_values<1>(hi, scales.zero_point[3]), f3), y + 2 * n, stream);
         } else {
             V16 lo = hn::Zero(d16), hi = lo;
             decode_codes<element>(codes, lo, hi);
@@ -632,20 +786,18 @@ template <class S, class Target> struct chunk_decoder {
 
 // y[0..n) from packed codes that start on a byte, all under one scale.
 template <class S, class Target>
-HWY_NOINLINE void decode_run(const quarter_scales& scales, int zero_point, const uint8_t* from, int64_t n, Target* y,
-                             bool stream) {
+HWY_NOINLINE void decode_run(const quarter_scales& scales, const uint8_t* from, int64_t n, Target* y, bool stream) {
     using decoder = chunk_decoder<S, Target>;
     constexpr int bits = scheme_traits<S>::element_bits;
     const int64_t step = static_cast<int64_t>(hn::Lanes(D8()));
     if (stream && reinterpret_cast<uintptr_t>(y) % hn::Lanes(D8()) != 0) stream = false;
     int64_t i = 0;
-    for (; i + step <= n; i += step)
-        decoder::decode(load_codes<bits>(from + i / 8 * bits), scales, zero_point, y + i, stream);
+    for (; i + step <= n; i += step) decoder::decode(load_codes<bits>(from + i / 8 * bits), scales, y + i, stream);
     if (i < n) {
         alignas(64) uint8_t in[max_lanes8] = {};
         alignas(64) Target out[max_lanes8];
         std::memcpy(in, from + i / 8 * bits, static_cast<size_t>(packed_row_bytes(n - i, bits)));
-        decoder::decode(load_codes<bits>(in), scales, zero_point, out, false);
+        decoder::decode(load_codes<bits>(in), scales, out, false);
         std::memcpy(static_cast<void*>(y + i), out, static_cast<size_t>(n - i) * sizeof(Target));
     }
 }
@@ -675,7 +827,7 @@ void decode_blocks(const quantized_view<const S>& q, matrix_view<Target> y, int6
         }
         if (fast) {
             const uint8_t* const from = q.code_row(row) + c0 / 8 * bits + c0 % 8 * bits / 8;
-            decode_run<detail::run_scheme<S>>(quarter_scales::all(factor, scale.exponent), scale.zero_point, from, n,
+            decode_run<detail::run_scheme<S>>(quarter_scales::all(factor, scale.exponent, scale.zero_point), from, n,
                                               y.row(row) + c0, stream);
         } else {
             detail::reference_run_values<S>(scale, q.code_row(row), c0, n, y.row(row) + c0);
@@ -683,48 +835,49 @@ void decode_blocks(const quantized_view<const S>& q, matrix_view<Target> y, int6
     }
 }
 
-// Blocks [j, j + Lanes(D32())) of a row of small blocks. False: nothing was written, they have to be done one by one.
+// `count` blocks of a row from block j on. False: nothing was written, they have to be done one by one.
 template <class S, class Target>
 HWY_INLINE bool decode_group(const quantized_view<const S>& q, matrix_view<Target> y, int64_t row, int64_t j,
-                             float multiplier, bool stream) {
+                             int64_t count, float multiplier, bool stream) {
     using element = typename S::element;
     using decoder = chunk_decoder<detail::run_scheme<S>, Target>;
+    using storage = typename scheme_traits<S>::scale_storage;
     constexpr int bits = scheme_traits<S>::element_bits;
     constexpr int block = static_cast<int>(S::block.cols);
     const D32 d;
+    const DF df;
     const size_t lanes = hn::Lanes(d);
-    alignas(64) uint8_t stored[16] = {};
+    storage stored[16] = {};
     alignas(64) float factors[16];
     alignas(64) int32_t exponents[16];
-    if (q.parts().layout == scale_layout::row_major) {
-        std::memcpy(stored, &q.scale(row, j), lanes);
-    } else {
-        for (size_t b = 0; b < lanes; ++b) stored[b] = q.scale(row, j + static_cast<int64_t>(b));
-    }
+    uint8_t zero_points[16] = {};
+    for (int64_t b = 0; b < 16; ++b) stored[b] = q.scale(row, j + (b < count ? b : 0));
     if constexpr (scheme_traits<S>::power_of_two_scale) {
         // 2^(code - 127 - fraction bits), where every value of the block is a normal float.
-        constexpr int lowest = detail::exact_exponents<element>::lowest + 127,
-                      highest = detail::exact_exponents<element>::highest + 127;
+        constexpr int lowest = detail::exact_exponents<element>::lowest + 127;
+        constexpr int highest = detail::exact_exponents<element>::highest + 127;
         const hn::Rebind<uint8_t, D32> d8;
         const hn::RebindToSigned<D32> ds;
         const auto code = hn::BitCast(ds, hn::PromoteTo(d, hn::LoadU(d8, stored)));
         const auto in_range = hn::And(hn::Gt(code, hn::Set(ds, lowest - 1)), hn::Gt(hn::Set(ds, highest + 1), code));
         if (!hn::AllTrue(ds, in_range)) return false;
         const auto field = hn::Sub(code, hn::Set(ds, detail::fraction_bits<element>));
-        hn::Store(hn::BitCast(DF(), hn::ShiftLeft<23>(field)), DF(), factors);
+        hn::Store(hn::BitCast(df, hn::ShiftLeft<23>(field)), df, factors);
         if constexpr (decoder::add_exponent) hn::Store(hn::Sub(code, hn::Set(ds, 127)), ds, exponents);
     } else {
-        static constexpr detail::value_table<typename S::scale> table{};
-        for (size_t b = 0; b < lanes; ++b) {
-            const uint8_t code = stored[b] & 0x7F;
-            if (code == 0x7F) return false;
-            factors[b] = table.value[code];
+        for (size_t b = 0; b < lanes; ++b) factors[b] = numfmt::detail::load_scale<S>(stored[b]);
+        const VF value = hn::Load(df, factors);
+        const auto nan = greater_than(magnitude_bits(value), hn::Set(d, numfmt::detail::f32_infinity));
+        if (!hn::AllFalse(d, nan)) return false;
+        if constexpr (S::has_tensor_scale) hn::Store(hn::Mul(value, hn::Set(df, multiplier)), df, factors);
+        if constexpr (S::has_zero_point) unpack<4>(q.zero_row(row), j, count, zero_points);
+        if constexpr (requires { S::fixed_zero_point; }) {
+            for (uint8_t& z : zero_points) z = static_cast<uint8_t>(S::fixed_zero_point);
         }
-        hn::Store(hn::Mul(hn::Load(DF(), factors), hn::Set(DF(), multiplier)), DF(), factors);
     }
     const uint8_t* const from = q.code_row(row) + j * block / 8 * bits;
     Target* const to = y.row(row) + j * block;
-    const int64_t step = static_cast<int64_t>(hn::Lanes(D8())), total = block * static_cast<int64_t>(lanes);
+    const int64_t step = static_cast<int64_t>(hn::Lanes(D8())), total = block * count;
     for (int64_t e = 0; e < total; e += step) {
         quarter_scales scales;
         for (size_t part = 0; part < 4; ++part) {
@@ -733,8 +886,9 @@ HWY_INLINE bool decode_group(const quantized_view<const S>& q, matrix_view<Targe
                 scales.exponent[part] = exponents[b];
             else
                 scales.factor[part] = factors[b];
+            if constexpr (integer_format<element>) scales.zero_point[part] = zero_points[b];
         }
-        decoder::decode(load_codes<bits>(from + e / 8 * bits), scales, 0, to + e, stream);
+        decoder::decode(load_codes<bits>(from + e / 8 * bits), scales, to + e, stream);
     }
     return true;
 }
@@ -760,13 +914,15 @@ void dequantize_rows(quantized_view<const S> q, matrix_view<Target> y, int64_t f
             const int64_t r1 = one_row ? unit + 1 : r0 + numfmt::detail::min(y.shape.rows - r0, S::block.rows);
             for (int64_t row = r0; row < r1; ++row) {
                 int64_t j = 0;
-                if constexpr (has_vector_scales<S>) {
-                    const int64_t lanes = static_cast<int64_t>(hn::Lanes(D32())),
-                                  whole_blocks = y.shape.cols / S::block.cols;
+                if constexpr (has_groups<S>) {
+                    const int64_t whole_blocks = y.shape.cols / S::block.cols,
+                                  chunk = static_cast<int64_t>(hn::Lanes(D8()));
                     const bool aligned = reinterpret_cast<uintptr_t>(y.row(row)) % hn::Lanes(D8()) == 0;
-                    for (; j + lanes <= whole_blocks; j += lanes) {
-                        if (!decode_group<S>(q, y, row, j, multiplier, stream && aligned))
-                            decode_blocks<S>(q, y, i, row, j, j + lanes, multiplier, false);
+                    for (int64_t n = group_size<S>(whole_blocks, chunk); n > 0;
+                         n = group_size<S>(whole_blocks - j, chunk)) {
+                        if (!decode_group<S>(q, y, row, j, n, multiplier, stream && aligned))
+                            decode_blocks<S>(q, y, i, row, j, j + n, multiplier, false);
+                        j += n;
                     }
                 }
                 decode_blocks<S>(q, y, i, row, j, blocks, multiplier, stream);
