@@ -22,48 +22,52 @@ template <class F> double fastest(int repeats, F&& f) {
 
 namespace detail {
 
-template <class Block>
+// A vector type: gcc would otherwise take the block apart, word by word. Loaded and stored by memcpy: any alignment.
+template <int Bytes> struct block_of {
+    typedef std::uint64_t type __attribute__((vector_size(Bytes)));
+};
+
+template <int Bytes>
 inline __attribute__((always_inline)) void move_blocks(const unsigned char* in, std::int64_t in_bytes,
                                                        unsigned char* out, std::int64_t out_bytes) {
-    constexpr std::int64_t line = sizeof(Block);
-    const std::int64_t reads = in_bytes / line, writes = out_bytes / line;
-    const Block* from = reinterpret_cast<const Block*>(in);
-    Block* to = reinterpret_cast<Block*>(out);
+    using block = typename block_of<Bytes>::type;
+    const std::int64_t reads = in_bytes / Bytes, writes = out_bytes / Bytes;
+    block value{}, next{};
     // The quotient's remainder is spread out too: one block more whenever `error` has come round.
     std::int64_t error = 0;
     if (reads >= writes) {
         const std::int64_t per = writes > 0 ? reads / writes : reads, rest = writes > 0 ? reads % writes : 0;
-        for (std::int64_t w = 0; w < writes; ++w) {
-            Block value = from[0];
-            for (std::int64_t k = 1; k < per; ++k) value ^= from[k];
-            from += per;
-            if ((error += rest) >= writes) error -= writes, value ^= *from++;
-            to[w] = value;
+        for (std::int64_t w = 0; w < writes; ++w, out += Bytes) {
+            std::int64_t more = per;
+            if ((error += rest) >= writes) error -= writes, ++more;
+            __builtin_memcpy(&value, in, Bytes);
+            for (std::int64_t k = 1; k < more; ++k) {
+                __builtin_memcpy(&next, in + k * Bytes, Bytes);
+                value ^= next;
+            }
+            in += more * Bytes;
+            __builtin_memcpy(out, &value, Bytes);
         }
     } else {
         const std::int64_t per = writes / reads, rest = writes % reads;
-        for (std::int64_t r = 0; r < reads; ++r) {
-            const Block value = from[r];
-            for (std::int64_t k = 0; k < per; ++k) to[k] = value;
-            to += per;
-            if ((error += rest) >= reads) error -= reads, *to++ = value;
+        for (std::int64_t r = 0; r < reads; ++r, in += Bytes) {
+            std::int64_t more = per;
+            if ((error += rest) >= reads) error -= reads, ++more;
+            __builtin_memcpy(&value, in, Bytes);
+            for (std::int64_t k = 0; k < more; ++k) __builtin_memcpy(out + k * Bytes, &value, Bytes);
+            out += more * Bytes;
         }
     }
 }
 
-template <int Bytes> struct block_of {
-    // A vector type: gcc would otherwise take the line apart, word by word.
-    typedef std::uint64_t type __attribute__((vector_size(Bytes), aligned(8), may_alias));
-};
-
 #if defined(__x86_64__)
 __attribute__((target("avx512f"))) inline void move_avx512(const unsigned char* in, std::int64_t in_bytes,
                                                            unsigned char* out, std::int64_t out_bytes) {
-    move_blocks<block_of<64>::type>(in, in_bytes, out, out_bytes);
+    move_blocks<64>(in, in_bytes, out, out_bytes);
 }
 __attribute__((target("avx2"))) inline void move_avx2(const unsigned char* in, std::int64_t in_bytes,
                                                       unsigned char* out, std::int64_t out_bytes) {
-    move_blocks<block_of<32>::type>(in, in_bytes, out, out_bytes);
+    move_blocks<32>(in, in_bytes, out, out_bytes);
 }
 #endif
 
@@ -77,7 +81,7 @@ inline void move_bytes(const unsigned char* in, std::int64_t in_bytes, unsigned 
     if (__builtin_cpu_supports("avx512f")) return detail::move_avx512(in, in_bytes, out, out_bytes);
     if (__builtin_cpu_supports("avx2")) return detail::move_avx2(in, in_bytes, out, out_bytes);
 #endif
-    detail::move_blocks<detail::block_of<16>::type>(in, in_bytes, out, out_bytes);
+    detail::move_blocks<16>(in, in_bytes, out, out_bytes);
 }
 
 }  // namespace numfmt::bench

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Builds one benchmark with one compiler and stores its results, with where they come from, in bench/results.
-# usage: bash bench/run.sh reference [CXX] [benchmark options]      (CXX: g++ by default; for instance clang++-19)
+# usage: bash bench/run.sh reference|codec [CXX] [benchmark options]      (CXX: g++ by default; for instance clang++-19)
 set -euo pipefail
 # shellcheck source=tests/support/setup.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../tests/support/setup.sh"
-[ $# -ge 1 ] || die "name a benchmark: reference"
+[ $# -ge 1 ] || die "name a benchmark: reference or codec"
 subject=$1
 cxx=${2:-g++}
 shift
@@ -17,11 +17,15 @@ install_wanted
 have_command "$cxx" || die "there is no compiler '$cxx'"
 
 cd "$repo_root"
-build="build/bench-$cxx"
-cmake --preset bench -B "$build" "-DCMAKE_CXX_COMPILER=$cxx" "-DCMAKE_CXX_FLAGS=-march=native" -DCMAKE_CXX_FLAGS_RELEASE=-O3 >/dev/null
+# The reference is what the compiler makes of it for this machine; numfmt::simd chooses at run time.
+flags=-march=native
+[ "$subject" != codec ] || flags=''
+build="build/bench-$subject-$cxx"
+cmake --preset bench -B "$build" "-DCMAKE_CXX_COMPILER=$cxx" "-DCMAKE_CXX_FLAGS=$flags" -DCMAKE_CXX_FLAGS_RELEASE=-O3 >/dev/null
 cmake --build "$build" -j "$jobs" --target "numfmt_${subject}_bench" >/dev/null
 raw=$(mktemp)
 trap 'rm -f "$raw"' EXIT
 "$build/bench/${subject}_bench" --benchmark_out="$raw" --benchmark_out_format=json "$@"
 mkdir -p bench/results
-python3 bench/store.py "$raw" "bench/results/${subject}.${cxx}.json"
+target=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["context"].get("target", sys.argv[2]))' "$raw" "$cxx")
+python3 bench/store.py "$subject" "$raw" "bench/results/${subject}.${target}.json"

@@ -1,49 +1,42 @@
 # SPDX-License-Identifier: MIT
-"""Adds where a benchmark's results come from (commit, hash of the sources, device) and takes out what is not its business
-(host name, paths). usage: store.py RAW.json RESULT.json"""
-import hashlib
+"""Adds to a benchmark's results where they come from (commit, hash of the sources, device) and takes out what is not its
+business (host name, paths). usage: store.py SUBJECT RAW.json RESULT.json [--device TEXT]
+
+--device: the machine the benchmark ran on, where that is not this one."""
+import argparse
 import json
 import pathlib
 import subprocess
-import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-
-
-def source_hash():
-    """One hash over the library and the benchmarks, so that results of older sources are recognised."""
-    digest = hashlib.sha256()
-    for folder, pattern in (("include", "**/*.h*"), ("bench", "*.[ch]pp")):
-        for path in sorted((ROOT / folder).glob(pattern)):
-            digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
+from sources import ROOT, SOURCES, source_hash
 
 
-def device():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith(("model name", "CPU part")):
-            name = line.split(":", 1)[1].strip()
-            break
-    else:
-        name = "unknown"
-    flags = pathlib.Path("/proc/cpuinfo").read_text()
-    for isa in ("avx512_bf16", "avx512f", "avx2", "sse4_2"):
-        if isa in flags:
-            return f"{name} ({isa})"
-    return name
+def this_device():
+    text = pathlib.Path("/proc/cpuinfo").read_text()
+    names = [line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith(("model name", "CPU part"))]
+    name = names[0] if names else "unknown"
+    isa = next((isa for isa in ("avx512_bf16", "avx512f", "avx2", "sse4_2") if isa in text), "")
+    return f"{name} ({isa})" if isa else name
 
 
 def main():
-    raw, target = map(pathlib.Path, sys.argv[1:])
-    data = json.loads(raw.read_text())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("subject", choices=sorted(SOURCES))
+    parser.add_argument("raw", type=pathlib.Path)
+    parser.add_argument("result", type=pathlib.Path)
+    parser.add_argument("--device")
+    args = parser.parse_args()
+    data = json.loads(args.raw.read_text())
     context = data["context"]
     for key in ("host_name", "load_avg"):
         context.pop(key, None)
-    context["executable"] = pathlib.Path(context["executable"]).name
+    if "executable" in context:
+        context["executable"] = pathlib.Path(context["executable"]).name
     commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    context |= {"commit": commit, "source_hash": source_hash(), "device": device()}
-    target.write_text(json.dumps(data, indent=1) + "\n")
-    print(f"stored {target}")
+    context |= {"commit": commit, "source_hash": source_hash(args.subject)}
+    context["device"] = args.device or context.get("device") or this_device()
+    args.result.write_text(json.dumps(data, indent=1) + "\n")
+    print(f"stored {args.result}")
 
 
 if __name__ == "__main__":

@@ -241,7 +241,7 @@ TEST_CASE("safetensors: what the reference implementation accepts beyond the bas
     }
 }
 
-TEST_CASE("safetensors: packed sizes of F4 and F6") {
+TEST_CASE("case 50: packed sizes of F4 and F6 (fastsafetensors #79)") {
     struct packed_case {
         dtype type;
         std::vector<std::int64_t> shape;

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+"""What a benchmark's results depend on: one hash over the sources of its subject, so that results of older sources are
+recognised."""
+import hashlib
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LIBRARY = ["include/numfmt/*.hpp", "include/numfmt/core/*.hpp", "include/numfmt/block/*.hpp"]
+SOURCES = {
+    "reference": LIBRARY + ["bench/reference_bench.cpp", "bench/ceiling.hpp"],
+    "codec": LIBRARY + ["include/numfmt/simd/*", "bench/codec_bench.cpp", "bench/measure.hpp", "bench/ceiling.hpp"],
+    "codec_peers": ["bench/codec_peers.py"],
+    "cuda_codec": LIBRARY + ["include/numfmt/cuda/*", "bench/cuda_bench.cu"],
+}
+
+
+def source_hash(subject):
+    digest = hashlib.sha256()
+    for path in sorted({p for pattern in SOURCES[subject] for p in ROOT.glob(pattern)}):
+        digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
