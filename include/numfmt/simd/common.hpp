@@ -101,6 +101,19 @@ struct nibble_index {
     }
 };
 
+/// Byte indices between 64 bytes whose every fourth is unused and 48 packed ones: to the packed ones, or back.
+template <bool Pack> struct triple_index {
+    uint8_t bytes[64] = {};
+    constexpr triple_index() {
+        for (int i = 0; i < 64; ++i) {
+            if (Pack)
+                bytes[i] = static_cast<uint8_t>(i < 48 ? i / 3 * 4 + i % 3 : 0);
+            else
+                bytes[i] = static_cast<uint8_t>(i % 4 < 3 ? i / 4 * 3 + i % 4 : 63);
+        }
+    }
+};
+
 /// The values of a format's first 128 codes.
 template <class Format> struct value_table {
     float value[128] = {};

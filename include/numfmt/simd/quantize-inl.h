@@ -142,17 +142,32 @@ HWY_INLINE V8 pack_nibbles(V8 lo, V8 hi) {
 HWY_INLINE void store_packed6(V8 codes, uint8_t* to) {
     const D8 d8;
     const D32 d;
-    alignas(16) static constexpr uint8_t gather[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0x80, 0x80, 0x80, 0x80};
     const V32 w = hn::BitCast(d, codes);
     const V32 first = hn::Or(hn::And(w, hn::Set(d, 0x3Fu)), hn::And(hn::ShiftRight<2>(w), hn::Set(d, 0xFC0u)));
     const V32 second = hn::Or(hn::And(hn::ShiftRight<4>(w), hn::Set(d, 0x3F000u)),
                               hn::And(hn::ShiftRight<6>(w), hn::Set(d, 0xFC0000u)));
+#if NUMFMT_SIMD_HAVE_VBMI
+    alignas(64) static constexpr detail::triple_index<true> index{};
+    const __m512i packed =
+        _mm512_permutexvar_epi8(_mm512_load_si512(index.bytes), hn::BitCast(d8, hn::Or(first, second)).raw);
+    _mm512_mask_storeu_epi8(to, 0xFFFFFFFFFFFFull, packed);
+#else
+    alignas(16) static constexpr uint8_t gather[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0x80, 0x80, 0x80, 0x80};
     const V8 bytes = hn::TableLookupBytesOr0(hn::BitCast(d8, hn::Or(first, second)), hn::LoadDup128(d8, gather));
     alignas(64) uint8_t buffer[max_lanes8];
     hn::Store(bytes, d8, buffer);
     for (size_t i = 0; i < hn::Lanes(d8) / 16; ++i) std::memcpy(to + 12 * i, buffer + 16 * i, 12);
+#endif
 }
 HWY_INLINE V8 load_packed6(const uint8_t* from) {
+#if NUMFMT_SIMD_HAVE_VBMI
+    // Three bytes to the bottom of each 32-bit lane, then six bits to each byte.
+    alignas(64) static constexpr detail::triple_index<false> index{};
+    const __m512i words =
+        _mm512_permutexvar_epi8(_mm512_load_si512(index.bytes), _mm512_maskz_loadu_epi8(0xFFFFFFFFFFFFull, from));
+    const __m512i codes = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x322C2620120C0600), words);
+    return V8{_mm512_and_si512(codes, _mm512_set1_epi8(0x3F))};
+#else
     const D8 d8;
     const D32 d;
     alignas(16) static constexpr uint8_t spread[16] = {0, 1, 2, 0x80, 3, 4, 5, 0x80, 6, 7, 8, 0x80, 9, 10, 11, 0x80};
@@ -163,6 +178,7 @@ HWY_INLINE V8 load_packed6(const uint8_t* from) {
     const V32 second = hn::Or(hn::And(hn::ShiftLeft<4>(w), hn::Set(d, 0x3F0000u)),
                               hn::And(hn::ShiftLeft<6>(w), hn::Set(d, 0x3F000000u)));
     return hn::BitCast(d8, hn::Or(first, second));
+#endif
 }
 // Nibbles of Lanes(D8()) / 2 bytes, one per byte, in order.
 HWY_INLINE V8 load_nibbles(const uint8_t* from) {
@@ -708,9 +724,11 @@ struct quarter_scales {
 // S is a run_scheme.
 template <class S, class Target> struct chunk_decoder {
     using element = typename S::element;
-    // Elements that are all finite can be scaled by adding to the exponents of their upper halves.
+    // Byte planes widen to floats in one permutation each, and a multiplication scales them.
+    static constexpr bool by_planes = NUMFMT_SIMD_HAVE_VBMI && float_format<element> && std::is_same_v<Target, float>;
+    // Else, elements that are all finite can be scaled by adding to the exponents of their upper halves.
     static constexpr bool add_exponent = [] {
-        if constexpr (scheme_traits<S>::power_of_two_scale && float_format<element>)
+        if constexpr (!by_planes && scheme_traits<S>::power_of_two_scale && float_format<element>)
             return element::spec.specials == special_values::finite;
         else
             return false;
@@ -731,6 +749,15 @@ template <class S, class Target> struct chunk_decoder {
                 hn::Mul(integer_values<1>(lo, scales.zero_point[1]), f1), y, stream);
             put(hn::Mul(integer_values<0>(hi, scales.zero_point[2]), f2),
                 hn::Mul(integer_values<1>(hi, scales.zero_point[3]), f3), y + 2 * n, stream);
+#if NUMFMT_SIMD_HAVE_VBMI
+        } else if constexpr (by_planes) {
+            __m512i low, high;
+            plane_decoder<element, float>::planes(codes.raw, low, high);
+            const auto part = [&](__m512i bits, VF factor)
+                                  NUMFMT_SIMD_LAMBDA { return hn::Mul(hn::BitCast(df, V32{bits}), factor); };
+            put(part(widen_planes<0>(low, high), f0), part(widen_planes<1>(low, high), f1), y, stream);
+            put(part(widen_planes<2>(low, high), f2), part(widen_planes<3>(low, high), f3), y + 2 * n, stream);
+#endif
         } else {
             V16 lo = hn::Zero(d16), hi = lo;
             decode_codes<element>(codes, lo, hi);
