@@ -18,10 +18,10 @@ have_command "$cxx" || die "there is no compiler '$cxx'"
 
 cd "$repo_root"
 # The reference is what the compiler makes of it for this machine; numfmt::simd chooses at run time.
-flags=-march=native
-[ "$subject" != codec ] || flags=''
+flags=-march=native simd=OFF
+[ "$subject" != codec ] || flags='' simd=ON
 build="build/bench-$subject-$cxx"
-cmake --preset bench -B "$build" "-DCMAKE_CXX_COMPILER=$cxx" "-DCMAKE_CXX_FLAGS=$flags" -DCMAKE_CXX_FLAGS_RELEASE=-O3 >/dev/null
+cmake --preset bench -B "$build" "-DCMAKE_CXX_COMPILER=$cxx" "-DCMAKE_CXX_FLAGS=$flags" -DCMAKE_CXX_FLAGS_RELEASE=-O3 -DNUMFMT_WITH_SIMD=$simd >/dev/null
 cmake --build "$build" -j "$jobs" --target "numfmt_${subject}_bench" >/dev/null
 raw=$(mktemp)
 trap 'rm -f "$raw"' EXIT

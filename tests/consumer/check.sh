@@ -22,7 +22,7 @@ fail() {
 
 # install_numfmt [cmake options]: installs numfmt into $prefix the way a packager does.
 install_numfmt() {
-    "$cmake" -S "$source" -B "$work/numfmt" -DNUMFMT_BUILD_TESTS=OFF -DNUMFMT_BUILD_EXAMPLES=OFF -DNUMFMT_BUILD_BENCH=OFF "$@"
+    "$cmake" -S "$source" -B "$work/numfmt" -DNUMFMT_BUILD_TESTS=OFF -DNUMFMT_BUILD_EXAMPLES=OFF -DNUMFMT_BUILD_BENCH=OFF -DNUMFMT_WITH_SIMD=OFF "$@"
     "$cmake" --build "$work/numfmt"
     "$cmake" --install "$work/numfmt" --prefix "$prefix"
     if grep -rE -e '-Werror|-Wall|-fsanitize|numfmt_dev_flags' "$prefix" --include='*.cmake'; then

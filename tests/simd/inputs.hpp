@@ -14,6 +14,13 @@
 
 namespace numfmt_test {
 
+/// Under emulation fewer combinations of policies; the decisive inputs stay.
+#if defined(NUMFMT_TEST_REDUCED)
+inline constexpr bool reduced = true;
+#else
+inline constexpr bool reduced = false;
+#endif
+
 /// Floats: both signs of every exponent with the mantissas 2^k and 3 * 2^k, each with its neighbours; and every upper
 /// half with a lower half of 0, 1, half and half's neighbours. In a scrambled order, so that lanes differ.
 inline std::vector<float> decisive_floats() {

@@ -110,6 +110,7 @@ want_build_tools() {
 want_test_libraries() {
     want_if_possible doctest-dev have_header doctest/doctest.h
     want_if_possible libbenchmark-dev have_header benchmark/benchmark.h
+    want_if_possible libhwy-dev have_header hwy/highway.h
 }
 want_example_libraries() {
     want_if_possible nlohmann-json3-dev have_header nlohmann/json.hpp

@@ -15,7 +15,7 @@ NUMFMT_FN int64_t packed_row_bytes(int64_t cols, int bits) noexcept {
 /// Writes codes[0..n) as columns first .. first + n - 1 of a row. Columns of one row must be written in increasing
 /// order: a byte shared with an earlier column keeps that column's bits, a byte begun here has its unused bits zero.
 template <int Bits>
-NUMFMT_HD constexpr void pack(const uint8_t* codes, int64_t n, uint8_t* row, int64_t first) noexcept {
+NUMFMT_PER_ISA NUMFMT_HD constexpr void pack(const uint8_t* codes, int64_t n, uint8_t* row, int64_t first) noexcept {
     static_assert(Bits >= 1 && Bits <= 8);
     constexpr uint32_t mask = (1u << Bits) - 1u;
     if constexpr (Bits == 8) {
@@ -46,7 +46,7 @@ NUMFMT_HD constexpr void pack(const uint8_t* codes, int64_t n, uint8_t* row, int
 
 /// Reads columns first .. first + n - 1 of a row into codes[0..n). Never reads past the row's last byte.
 template <int Bits>
-NUMFMT_HD constexpr void unpack(const uint8_t* row, int64_t first, int64_t n, uint8_t* codes) noexcept {
+NUMFMT_PER_ISA NUMFMT_HD constexpr void unpack(const uint8_t* row, int64_t first, int64_t n, uint8_t* codes) noexcept {
     static_assert(Bits >= 1 && Bits <= 8);
     constexpr uint32_t mask = (1u << Bits) - 1u;
     if constexpr (Bits == 8) {

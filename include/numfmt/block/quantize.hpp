@@ -58,7 +58,8 @@ NUMFMT_FN void extend_by_rows(block_range& range, matrix_view<T> x, int64_t firs
 }
 
 /// Checks `x` and that it has the shape of `out`.
-template <class T, class S> status check_quantize(matrix_view<T> x, const quantized_view<S>& out) noexcept {
+template <class T, class S>
+NUMFMT_PER_ISA status check_quantize(matrix_view<T> x, const quantized_view<S>& out) noexcept {
     if (const status s = check_matrix(x, "x", "x.stride"); !s.ok()) return s;
     if (x.shape.rows != out.rows()) return {status_code::shape_mismatch, "x.shape.rows", x.shape.rows, out.rows()};
     if (x.shape.cols != out.cols()) return {status_code::shape_mismatch, "x.shape.cols", x.shape.cols, out.cols()};
@@ -66,7 +67,8 @@ template <class T, class S> status check_quantize(matrix_view<T> x, const quanti
 }
 
 /// Checks `y` and that it has the shape of `q`.
-template <class S, class T> status check_dequantize(const quantized_view<S>& q, matrix_view<T> y) noexcept {
+template <class S, class T>
+NUMFMT_PER_ISA status check_dequantize(const quantized_view<S>& q, matrix_view<T> y) noexcept {
     if (const status s = check_matrix(y, "y", "y.stride"); !s.ok()) return s;
     if (y.shape.rows != q.rows()) return {status_code::shape_mismatch, "y.shape.rows", y.shape.rows, q.rows()};
     if (y.shape.cols != q.cols()) return {status_code::shape_mismatch, "y.shape.cols", y.shape.cols, q.cols()};
@@ -75,8 +77,9 @@ template <class S, class T> status check_dequantize(const quantized_view<S>& q, 
 
 /// Quantizes scale rows [first, last) of `x` into `out`, whose shapes agree.
 template <rounding R, class T, class S>
-NUMFMT_HD constexpr void quantize_scale_rows(matrix_view<T> x, const quantized_view<S>& out, tensor_scale tensor,
-                                             const quantize_options& options, int64_t first, int64_t last) noexcept {
+NUMFMT_PER_ISA NUMFMT_HD constexpr void quantize_scale_rows(matrix_view<T> x, const quantized_view<S>& out,
+                                                            tensor_scale tensor, const quantize_options& options,
+                                                            int64_t first, int64_t last) noexcept {
     constexpr int bits = scheme_traits<S>::element_bits;
     const int64_t scale_cols = out.scale_shape().cols;
     float scratch[chunk] = {};
@@ -102,8 +105,8 @@ NUMFMT_HD constexpr void quantize_scale_rows(matrix_view<T> x, const quantized_v
 
 /// Writes the values of scale rows [first, last) of `q` to `y`, whose shapes agree.
 template <class S, class T>
-NUMFMT_HD constexpr void dequantize_scale_rows(const quantized_view<S>& q, matrix_view<T> y, int64_t first,
-                                               int64_t last) noexcept {
+NUMFMT_PER_ISA NUMFMT_HD constexpr void dequantize_scale_rows(const quantized_view<S>& q, matrix_view<T> y,
+                                                              int64_t first, int64_t last) noexcept {
     using scheme = remove_cv_t<S>;
     constexpr int bits = scheme_traits<scheme>::element_bits;
     const int64_t scale_cols = q.scale_shape().cols;
@@ -139,7 +142,7 @@ NUMFMT_HD constexpr void dequantize_scale_rows(const quantized_view<S>& q, matri
 /// the right and bottom edges use the elements they have. NaN and Inf: see quantize_options::nonfinite. Errors:
 /// shape_mismatch, or what is wrong with `x`'s pointer or stride; nothing is written then.
 template <rounding R = rounding::nearest_even, class T, class S>
-status quantize(matrix_view<T> x, quantized_view<S> out, const quantize_options& options = {}) noexcept {
+NUMFMT_PER_ISA status quantize(matrix_view<T> x, quantized_view<S> out, const quantize_options& options = {}) noexcept {
     using value = detail::remove_cv_t<T>;
     static_assert(detail::is_tensor_type_v<value>, "numfmt::quantize: the input must be float, bf16 or fp16");
     static_assert(!detail::is_same_v<S, const S>, "numfmt::quantize: the output view is read-only");
@@ -160,7 +163,7 @@ status quantize(matrix_view<T> x, quantized_view<S> out, const quantize_options&
 
 /// Quantizes into a new tensor. Throws std::bad_alloc when memory runs out.
 template <class S, rounding R = rounding::nearest_even, class T>
-result<quantized_tensor<S>> quantize(matrix_view<T> x, const quantize_options& options = {}) {
+NUMFMT_PER_ISA result<quantized_tensor<S>> quantize(matrix_view<T> x, const quantize_options& options = {}) {
     if (const status s = detail::check_matrix(x, "x", "x.stride"); !s.ok()) return {{}, s};
     result<quantized_tensor<S>> t = quantized_tensor<S>::make(x.shape);
     if (t.ok()) t.status = quantize<R>(x, t.value.view(), options);
@@ -170,7 +173,7 @@ result<quantized_tensor<S>> quantize(matrix_view<T> x, const quantize_options& o
 /// Writes the values of `q` to the matrix `y` (float, or bf16/fp16 by one more nearest-even rounding) of the same
 /// shape. A power-of-two scale is applied exactly; a float scale by one fp32 multiplication. A NaN scale gives NaN.
 /// Errors: shape_mismatch, or what is wrong with `y`'s pointer or stride; nothing is written then.
-template <class S, class T> status dequantize(quantized_view<S> q, matrix_view<T> y) noexcept {
+template <class S, class T> NUMFMT_PER_ISA status dequantize(quantized_view<S> q, matrix_view<T> y) noexcept {
     static_assert(detail::is_tensor_type_v<T>, "numfmt::dequantize: the output must be float, bf16 or fp16");
     if (const status s = detail::check_dequantize(q, y); !s.ok()) return s;
     detail::dequantize_scale_rows(q, y, 0, q.scale_shape().rows);

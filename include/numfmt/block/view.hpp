@@ -37,8 +37,9 @@ template <class S, class T> struct like_const<const S, T> {
 NUMFMT_FN bool product_overflows(int64_t a, int64_t b) noexcept { return b > 0 && a > int64_max / b; }
 
 /// Checks an array of `rows` rows, `stride` units apart, each using `used` units of `unit_bytes` bytes.
-inline status check_rows(const void* p, const char* pointer_name, int64_t rows, int64_t used, int64_t stride,
-                         const char* stride_name, int64_t unit_bytes, int64_t alignment) noexcept {
+NUMFMT_PER_ISA inline status check_rows(const void* p, const char* pointer_name, int64_t rows, int64_t used,
+                                        int64_t stride, const char* stride_name, int64_t unit_bytes,
+                                        int64_t alignment) noexcept {
     if (stride < used) return {status_code::too_small, stride_name, stride, used};
     if (product_overflows(rows, stride) || product_overflows(rows * stride, unit_bytes))
         return {status_code::size_overflow, stride_name, stride, 0};
@@ -51,7 +52,7 @@ inline status check_rows(const void* p, const char* pointer_name, int64_t rows, 
     return {};
 }
 
-inline status check_shape(matrix_shape s) noexcept {
+NUMFMT_PER_ISA inline status check_shape(matrix_shape s) noexcept {
     if (s.rows < 0) return {status_code::negative_size, "rows", s.rows, 0};
     if (s.cols < 0) return {status_code::negative_size, "cols", s.cols, 0};
     // 8 bits an element at most, and a bit count must fit as well.
@@ -60,7 +61,8 @@ inline status check_shape(matrix_shape s) noexcept {
     return {};
 }
 
-template <class T> status check_matrix(matrix_view<T> m, const char* name, const char* stride_name) noexcept {
+template <class T>
+NUMFMT_PER_ISA status check_matrix(matrix_view<T> m, const char* name, const char* stride_name) noexcept {
     if (const status s = check_shape(m.shape); !s.ok()) return s;
     return check_rows(m.data, name, m.shape.rows, m.shape.cols, m.row_stride(), stride_name, sizeof(T), alignof(T));
 }
@@ -97,7 +99,7 @@ template <class S> class quantized_view {
     quantized_view() = default;
 
     /// Checks sizes, strides, pointers and alignment. Any row and column count is accepted, zero included.
-    static result<quantized_view> make(view_parts<S> p) noexcept {
+    NUMFMT_PER_ISA static result<quantized_view> make(view_parts<S> p) noexcept {
         if (const status s = detail::check_shape(p.shape); !s.ok()) return {{}, s};
         const matrix_shape scales = traits::scale_shape(p.shape);
         const int64_t code_bytes = traits::code_row_bytes(p.shape.cols);
@@ -184,7 +186,7 @@ template <class T> class buffer {
   public:
     buffer() = default;
     /// Throws std::bad_alloc.
-    explicit buffer(int64_t n) : size_(n) {
+    NUMFMT_PER_ISA explicit buffer(int64_t n) : size_(n) {
         if (n <= 0) return;
         data_ = static_cast<T*>(::operator new(static_cast<size_t>(n) * sizeof(T), std::align_val_t{64}));
         for (int64_t i = 0; i < n; ++i) data_[i] = T{};
@@ -224,7 +226,7 @@ template <class S> class quantized_tensor {
     quantized_tensor() = default;
 
     /// A tensor of zero bytes. Bad sizes give a status; throws std::bad_alloc when memory runs out.
-    static result<quantized_tensor> make(matrix_shape shape) {
+    NUMFMT_PER_ISA static result<quantized_tensor> make(matrix_shape shape) {
         if (const status s = detail::check_shape(shape); !s.ok()) return {{}, s};
         const matrix_shape scales = traits::scale_shape(shape);
         quantized_tensor t;
@@ -247,7 +249,7 @@ template <class S> class quantized_tensor {
     }
 
   private:
-    template <class View, class Self> static quantized_view<View> make_view(Self& t) noexcept {
+    template <class View, class Self> NUMFMT_PER_ISA static quantized_view<View> make_view(Self& t) noexcept {
         view_parts<View> p;
         p.codes = t.codes_.data();
         p.scales = t.scales_.data();

@@ -39,6 +39,26 @@
 
 #define NUMFMT_FN NUMFMT_HD NUMFMT_INLINE constexpr
 
+// NUMFMT_PER_ISA: on functions too large to be always inlined: units built for different instruction sets get symbols
+// of their own, for the same reason.
+#if !defined(__GNUC__) || defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#define NUMFMT_PER_ISA
+#elif defined(__AVX512VBMI__)
+#define NUMFMT_PER_ISA __attribute__((abi_tag("avx512vbmi")))
+#elif defined(__AVX512F__)
+#define NUMFMT_PER_ISA __attribute__((abi_tag("avx512")))
+#elif defined(__AVX2__)
+#define NUMFMT_PER_ISA __attribute__((abi_tag("avx2")))
+#elif defined(__AVX__)
+#define NUMFMT_PER_ISA __attribute__((abi_tag("avx")))
+#elif defined(__SSE4_1__)
+#define NUMFMT_PER_ISA __attribute__((abi_tag("sse4")))
+#elif defined(__ARM_FEATURE_SVE)
+#define NUMFMT_PER_ISA __attribute__((abi_tag("sve")))
+#else
+#define NUMFMT_PER_ISA
+#endif
+
 // NUMFMT_RESTRICT: the pointed-to array is not reached through any other pointer in the function.
 #if defined(_MSC_VER) && !defined(__clang__)
 #define NUMFMT_RESTRICT __restrict

@@ -24,6 +24,7 @@ HWY_BEFORE_NAMESPACE();
 namespace numfmt {
 namespace simd {
 namespace HWY_NAMESPACE {
+namespace {  // a unit may be built for more than its target: its functions stay its own
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -700,6 +701,7 @@ template <class Format, class Target> void decode_array(const typename Format::s
 
 #endif  // HWY_TARGET != HWY_SCALAR
 
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace simd
 }  // namespace numfmt

@@ -152,8 +152,8 @@ template <class Format, class F> constexpr void with_rounding(rounding r, F&& f)
 
 /// The reference encode over an array with the rounding as data.
 template <class Format, class Source>
-void reference_encode(const Source* x, int64_t n, typename Format::storage* codes, rounding r, encode_options options,
-                      uint64_t seed, uint64_t first) noexcept {
+NUMFMT_PER_ISA void reference_encode(const Source* x, int64_t n, typename Format::storage* codes, rounding r,
+                                     encode_options options, uint64_t seed, uint64_t first) noexcept {
     with_rounding<Format>(r, [&]<rounding R>() {
         for (int64_t i = 0; i < n; ++i) {
             uint32_t draw = 0;

@@ -85,8 +85,8 @@ const dispatch_table& dispatch() noexcept;
 int64_t usable_targets() noexcept;
 void use_targets(int64_t targets) noexcept;
 
-inline status check_arrays(const void* in, const char* in_name, int64_t n, const void* out,
-                           const char* out_name) noexcept {
+NUMFMT_INLINE status check_arrays(const void* in, const char* in_name, int64_t n, const void* out,
+                                  const char* out_name) noexcept {
     if (n < 0) return {status_code::negative_size, "n", n, 0};
     if (n > 0 && in == nullptr) return {status_code::null_pointer, in_name, 0, 0};
     if (n > 0 && out == nullptr) return {status_code::null_pointer, out_name, 0, 0};
@@ -94,25 +94,25 @@ inline status check_arrays(const void* in, const char* in_name, int64_t n, const
 }
 
 // Work is shared out in pieces of at least 64 KiB, four for each thread, so that no thread waits long for another.
-inline int64_t pieces(int64_t n, int64_t bytes_each, int64_t concurrency) noexcept {
+NUMFMT_INLINE int64_t pieces(int64_t n, int64_t bytes_each, int64_t concurrency) noexcept {
     const int64_t smallest = numfmt::detail::ceil_div(int64_t{1} << 16, numfmt::detail::max(bytes_each, int64_t{1}));
     const int64_t even = concurrency > 1 ? numfmt::detail::ceil_div(n, 4 * concurrency) : n;
     return numfmt::detail::max(numfmt::detail::max(smallest, even), int64_t{1});
 }
 /// Elements of one task: a multiple of 64, so that every task's part of a packed or aligned array begins well.
-inline int64_t elements_per_task(int64_t n, size_t bytes, int64_t concurrency) noexcept {
+NUMFMT_INLINE int64_t elements_per_task(int64_t n, size_t bytes, int64_t concurrency) noexcept {
     return numfmt::detail::ceil_div(pieces(n, static_cast<int64_t>(bytes), concurrency), 64) * 64;
 }
 /// Units (of `unit_rows` rows) of one task.
-inline int64_t rows_per_task(matrix_shape shape, size_t bytes, int64_t unit_rows, int64_t concurrency) noexcept {
+NUMFMT_INLINE int64_t rows_per_task(matrix_shape shape, size_t bytes, int64_t unit_rows, int64_t concurrency) noexcept {
     const int64_t rows_of_unit = numfmt::detail::min(unit_rows, numfmt::detail::max(shape.rows, int64_t{1}));
     const int64_t units = numfmt::detail::ceil_div(shape.rows, rows_of_unit);
     const int64_t cols = numfmt::detail::max(shape.cols, int64_t{1});
     return pieces(units, rows_of_unit * cols * static_cast<int64_t>(bytes), concurrency);
 }
 
-inline numfmt::detail::block_range combine(numfmt::detail::block_range a,
-                                           const numfmt::detail::block_range& b) noexcept {
+NUMFMT_INLINE numfmt::detail::block_range combine(numfmt::detail::block_range a,
+                                                  const numfmt::detail::block_range& b) noexcept {
     a.any = numfmt::detail::max(a.any, b.any);
     a.amax = numfmt::detail::max(a.amax, b.amax);
     a.low = numfmt::detail::min(a.low, b.low);

@@ -20,6 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace numfmt {
 namespace simd {
 namespace HWY_NAMESPACE {
+namespace {
 
 #if HWY_TARGET != HWY_SCALAR
 
@@ -999,6 +1000,7 @@ numfmt::detail::block_range range_of_rows(matrix_view<const Source> x, int64_t f
 
 #endif  // HWY_TARGET != HWY_SCALAR
 
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace simd
 }  // namespace numfmt

@@ -62,16 +62,17 @@ struct integer_elements {
 
 // Any rounding that quantize takes is one that a float format with a zero has.
 template <class Run>
-void reference_chunk(const numfmt::detail::block_scale<Run>& scale, const float* x, int n, uint8_t* codes, rounding r,
-                     const quantize_options& options, uint64_t index) noexcept {
+NUMFMT_PER_ISA void reference_chunk(const numfmt::detail::block_scale<Run>& scale, const float* x, int n,
+                                    uint8_t* codes, rounding r, const quantize_options& options,
+                                    uint64_t index) noexcept {
     with_rounding<fp16>(
         r, [&]<rounding R>() { numfmt::detail::encode_chunk<Run, R>(scale, x, n, codes, options, index); });
 }
 
 /// x[0..n) under `scale` to columns column .. column + n - 1 of a packed row. `index`: row-major position of x[0].
 template <class S, class Source>
-void reference_run(const numfmt::detail::block_scale<S>& scale, const Source* x, int64_t n, uint8_t* row,
-                   int64_t column, rounding r, quantize_options options, uint64_t index) noexcept {
+NUMFMT_PER_ISA void reference_run(const numfmt::detail::block_scale<S>& scale, const Source* x, int64_t n, uint8_t* row,
+                                  int64_t column, rounding r, quantize_options options, uint64_t index) noexcept {
     constexpr int64_t chunk = numfmt::detail::chunk;
     if constexpr (S::has_tensor_scale) options.division = scale_division::reciprocal;  // the option is not for them
     float scratch[chunk];
@@ -86,22 +87,23 @@ void reference_run(const numfmt::detail::block_scale<S>& scale, const Source* x,
 
 /// Scale rows [first, last), for blocks that do not begin on a byte.
 template <class S, class Source>
-void reference_rows(matrix_view<const Source> x, const quantized_view<S>& out, numfmt::detail::tensor_scale tensor,
-                    rounding r, const quantize_options& options, int64_t first, int64_t last) noexcept {
+NUMFMT_PER_ISA void reference_rows(matrix_view<const Source> x, const quantized_view<S>& out,
+                                   numfmt::detail::tensor_scale tensor, rounding r, const quantize_options& options,
+                                   int64_t first, int64_t last) noexcept {
     with_rounding<fp16>(
         r, [&]<rounding R>() { numfmt::detail::quantize_scale_rows<R>(x, out, tensor, options, first, last); });
 }
 
 template <class Run>
-void reference_chunk_values(const numfmt::detail::block_scale<Run>& scale, const uint8_t* codes, int n,
-                            float* values) noexcept {
+NUMFMT_PER_ISA void reference_chunk_values(const numfmt::detail::block_scale<Run>& scale, const uint8_t* codes, int n,
+                                           float* values) noexcept {
     numfmt::detail::decode_chunk<Run>(scale, codes, n, values);
 }
 
 /// Values of columns column .. column + n - 1 of a packed row.
 template <class S, class Target>
-void reference_run_values(const numfmt::detail::block_scale<S>& scale, const uint8_t* row, int64_t column, int64_t n,
-                          Target* y) noexcept {
+NUMFMT_PER_ISA void reference_run_values(const numfmt::detail::block_scale<S>& scale, const uint8_t* row,
+                                         int64_t column, int64_t n, Target* y) noexcept {
     constexpr int64_t chunk = numfmt::detail::chunk;
     float values[chunk];
     uint8_t codes[chunk];
@@ -115,7 +117,8 @@ void reference_run_values(const numfmt::detail::block_scale<S>& scale, const uin
 
 /// Values of scale rows [first, last), or of rows where a block has all rows.
 template <class S, class Target>
-void reference_values(const quantized_view<const S>& q, matrix_view<Target> y, int64_t first, int64_t last) noexcept {
+NUMFMT_PER_ISA void reference_values(const quantized_view<const S>& q, matrix_view<Target> y, int64_t first,
+                                     int64_t last) noexcept {
     if constexpr (S::block.rows == whole) {
         float multiplier = 1;
         if constexpr (S::has_tensor_scale) multiplier = *q.parts().tensor_scale;
