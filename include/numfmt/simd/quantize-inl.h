@@ -353,7 +353,7 @@ void encode_block(matrix_view<const Source> x, int64_t r0, int64_t r1, int64_t c
         if (!S::has_tensor_scale && options.division == scale_division::divide) state.divisor = scale.value;
     }
     if constexpr (integer_format<element>) {
-        fast = fast && finite && r == rounding::nearest_even;
+        fast = fast && finite && r == rounding::nearest_even && detail::rounds_to_nearest();
         if constexpr (element::spec.is_signed) state.inverse *= numfmt::detail::exact_pow2(element::spec.fraction_bits);
     } else {
         state.k = detail::make_constants<element>(r, options.element);
@@ -674,7 +674,7 @@ void quantize_rows(matrix_view<const Source> x, quantized_view<S> out, numfmt::d
         if constexpr (has_groups<S>) {
             using enum element_path;
             if constexpr (integer_format<element>) {
-                groups = r == rounding::nearest_even;
+                groups = r == rounding::nearest_even && detail::rounds_to_nearest();
                 if (groups) quantize_rows_of_groups<S, integer>(x, out, tensor, first, last, r, options, stream);
             } else if (r == rounding::stochastic) {
                 groups = true;

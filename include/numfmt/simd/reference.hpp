@@ -3,6 +3,8 @@
 // path, and for everything where Highway has only its scalar target.
 #pragma once
 
+#include <cfenv>
+
 #include "../block/quantize.hpp"
 #include "../e8m0.hpp"
 #include "common.hpp"
@@ -51,6 +53,9 @@ template <class Element> struct exact_exponents {
             return numfmt::detail::min(127, 127 - Element::spec.max_exponent());
     }();
 };
+
+/// The conversion of floats to integers follows the processor's rounding mode, the reference does not.
+NUMFMT_INLINE bool rounds_to_nearest() noexcept { return std::fegetround() == FE_TONEAREST; }
 
 // For the reference's reductions, which ask the scheme for its elements alone.
 struct float_elements {
