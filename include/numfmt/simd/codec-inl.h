@@ -245,6 +245,7 @@ HWY_INLINE V16 encode_bf16_plain(V32 lo, V32 hi, const detail::encode_constants&
     return hn::ConcatOdd(d16, hn::BitCast(d16, y), hn::BitCast(d16, x));
 }
 
+#undef NUMFMT_SIMD_HAVE_F16C
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
 #define NUMFMT_SIMD_HAVE_F16C 1
 /// Nearest even to fp16, overflow to Inf, NaN 7FFF: the instruction's rounding is fixed, whatever MXCSR says.
@@ -407,6 +408,7 @@ HWY_INLINE VF widen_upper(V16 h) {
     return hn::BitCast(DF(), hn::ShiftLeft<16>(hn::PromoteTo(D32(), hn::UpperHalf(hn::Half<D16>(), h))));
 }
 
+#undef NUMFMT_SIMD_HAVE_VBMI
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 #define NUMFMT_SIMD_HAVE_VBMI 1
 // Whole 64-byte vectors of codes through tables of 128 bytes (one vpermi2b per byte plane of the result).

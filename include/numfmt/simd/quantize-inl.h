@@ -411,6 +411,11 @@ void quantize_rows_under(matrix_view<const Source> x, const quantized_view<S>& o
 // --- many small blocks at once
 // -------------------------------------------------------------------------------------------
 
+/// True where every block of a row begins on a byte of its packed codes.
+template <class S>
+inline constexpr bool begins_on_bytes =
+    S::block.cols == whole || S::block.cols % 8 * scheme_traits<S>::element_bits % 8 == 0;
+
 /// True where a whole vector of blocks is worked on at once: blocks of a row, of 16 to 128 elements.
 template <class S>
 inline constexpr bool has_groups = S::block.rows == 1 && S::block.cols <= 128 && S::block.cols % 16 == 0 &&
@@ -666,7 +671,7 @@ void quantize_rows(matrix_view<const Source> x, quantized_view<S> out, numfmt::d
                    const quantize_options& options, int64_t first, int64_t last) {
     using element = typename S::element;
     // Only whole bytes can be written without reading what is there.
-    if constexpr (S::block.cols != whole && S::block.cols * scheme_traits<S>::element_bits % 8 != 0) {
+    if constexpr (!begins_on_bytes<S>) {
         detail::reference_rows<S>(x, out, tensor, r, options, first, last);
     } else {
         const bool stream = x.shape.rows * x.shape.cols * static_cast<int64_t>(sizeof(Source)) >= stream_threshold;
@@ -925,8 +930,7 @@ HWY_INLINE bool decode_group(const quantized_view<const S>& q, matrix_view<Targe
 /// rows.
 template <class S, class Target>
 void dequantize_rows(quantized_view<const S> q, matrix_view<Target> y, int64_t first, int64_t last) {
-    constexpr int bits = scheme_traits<S>::element_bits;
-    if constexpr (S::block.cols != whole && S::block.cols * bits % 8 != 0) {
+    if constexpr (!begins_on_bytes<S>) {
         detail::reference_values<S>(q, y, first, last);
     } else {
         const bool stream = y.shape.rows * y.shape.cols * static_cast<int64_t>(sizeof(Target)) >= stream_threshold;
