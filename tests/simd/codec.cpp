@@ -11,28 +11,13 @@
 #include <numfmt/simd/thread_executor.hpp>
 
 #include "inputs.hpp"
+#include "support/roundings.hpp"
 #include "targets.hpp"
 
 using namespace numfmt;
 using namespace numfmt_test;
 
 namespace {
-
-template <class Format, class Fn> void for_each_rounding_of(Fn&& fn) {
-    using enum rounding;
-    if constexpr (Format::spec.has_zero) {
-        fn.template operator()<nearest_even>();
-        fn.template operator()<nearest_away>();
-        fn.template operator()<nearest_to_zero>();
-        fn.template operator()<toward_zero>();
-        fn.template operator()<stochastic>();
-    } else {
-        fn.template operator()<down>();
-        fn.template operator()<up>();
-        fn.template operator()<nearest_up>();
-        fn.template operator()<toward_zero>();
-    }
-}
 
 constexpr simd::random_stream stream{42,
                                      0xFFFFFFF0ull * 4 + 1};  // a group counter that wraps its lower word on the way
@@ -86,7 +71,7 @@ TEST_CASE("simd codec: encode equals the reference on decisive floats and all ha
     const std::vector<bf16> bf16s = all_halves<bf16>();
     const std::vector<fp16> fp16s = all_halves<fp16>();
     for_each(all_formats{}, [&]<class Format>() {
-        for_each_rounding_of<Format>([&]<rounding R>() {
+        for_each_rounding<Format>([&]<rounding R>() {
             compare<Format, R>(floats, {});
             compare<Format, R>(bf16s, {});
             compare<Format, R>(fp16s, {});
@@ -99,7 +84,7 @@ TEST_CASE("simd codec: encode equals the reference under every combination of po
     x.resize(reduced ? 2011 : 20011);
     for (const float v : {INFINITY, -INFINITY, NAN, -NAN, 0.0f, -0.0f, 464.0f, 61440.0f, 1e-30f}) x.push_back(v);
     for_each(all_formats{}, [&]<class Format>() {
-        for_each_rounding_of<Format>([&]<rounding R>() {
+        for_each_rounding<Format>([&]<rounding R>() {
             for (const overflow o :
                  {overflow::by_format, overflow::saturate, overflow::to_nonfinite, overflow::saturate_finite}) {
                 for (const nan_mode nan : {nan_mode::canonical, nan_mode::keep_sign, nan_mode::canonical_signed}) {

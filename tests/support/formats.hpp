@@ -8,6 +8,7 @@
 #include <numfmt/numfmt.hpp>
 
 #include "format_facts.hpp"
+#include "roundings.hpp"
 
 namespace numfmt_test {
 
@@ -49,23 +50,6 @@ template <class Format> const facts& facts_of() { return golden_of<Format>().fac
 template <class Fn> void for_each_format(Fn&& fn) {
     numfmt::for_each(library_formats{}, fn);
     numfmt::for_each(local_formats{}, fn);
-}
-
-/// fn.template operator()<R>() for every rounding that Format has.
-template <class Format, class Fn> void for_each_rounding(Fn&& fn) {
-    using enum numfmt::rounding;
-    if constexpr (Format::spec.has_zero) {
-        fn.template operator()<nearest_even>();
-        fn.template operator()<nearest_away>();
-        fn.template operator()<nearest_to_zero>();
-        fn.template operator()<toward_zero>();
-        fn.template operator()<stochastic>();
-    } else {
-        fn.template operator()<down>();
-        fn.template operator()<up>();
-        fn.template operator()<nearest_up>();
-        fn.template operator()<toward_zero>();
-    }
 }
 
 }  // namespace numfmt_test
