@@ -3,6 +3,7 @@
 #define HWY_COMPILE_ONLY_SCALAR
 #include <doctest/doctest.h>
 
+#include <numfmt/simd/dequantize-inl.h>
 #include <numfmt/simd/quantize-inl.h>
 #include <numfmt/numfmt.hpp>
 

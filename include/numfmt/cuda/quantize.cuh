@@ -317,29 +317,38 @@ template <class T> struct matrix_in {
     bool aligned;  // 16 bytes, every row
 };
 
-/// 1 x C groups, and the second pass of per-tensor schemes: a few threads per group, everything in registers. Thread
-/// blocks do not cross rows; a tensor without gaps comes here as one long row.
-template <class S, rounding R, class T, bool Fast>
-__global__ __launch_bounds__(block_threads) void group_kernel(matrix_in<T> x, quantized_view<S> out, bool out_aligned,
-                                                              uint32_t blocks_per_row, quantize_options o,
-                                                              const tensor_state* state) {
+/// Whether scale (i, j) is the j-th of a row of scales.
+template <class S> NUMFMT_DEVICE bool is_row_major(const quantized_view<S>& q) {
+    return q.parts().layout == scale_layout::row_major;
+}
+/// Scale `j + offset` of scale row `i`; Plain: in a row-major layout, where 32 bits do for the offset.
+template <bool Plain, class S>
+NUMFMT_DEVICE auto& scale_at(const quantized_view<S>& q, int64_t i, int64_t j, uint32_t offset) {
+    if constexpr (Plain)
+        return q.parts().scales[i * q.parts().scale_stride + j + offset];
+    else
+        return q.scale(i, j + offset);
+}
+
+/// One thread block's part of a row. Full: all of it lies inside the row, is aligned, and its scales are row-major.
+template <bool Full, class S, rounding R, class T, bool Fast>
+NUMFMT_DEVICE void quantize_groups(const matrix_in<T>& x, const quantized_view<S>& out, bool out_aligned, int64_t row,
+                                   int64_t block_column, int left_in_block, const quantize_options& o,
+                                   const tensor_state* state) {
     using shape = group_shape<S>;
     constexpr int L = shape::lanes, K = shape::runs, bits = scheme_traits<S>::element_bits;
-    constexpr int block_cols = shape::per_block * static_cast<int>(shape::cols);
-    const uint32_t row32 = blocks_per_row >= gridDim.x ? 0 : blockIdx.x / blocks_per_row;
-    const int64_t row = row32;
-    const int64_t block_column = static_cast<int64_t>(blockIdx.x - row32 * blocks_per_row) * block_cols;
-    const int left_in_block = static_cast<int>(min(x.cols - block_column, int64_t{block_cols}));
+    constexpr int cols = static_cast<int>(shape::cols), all = shape::per_block * cols;
+    const int left = Full ? all : left_in_block;
     const int group = static_cast<int>(threadIdx.x) / L, sub = static_cast<int>(threadIdx.x) % L;
-    const int first = group * static_cast<int>(shape::cols) + sub * run;  // column within the block
-    const bool inside = group * static_cast<int>(shape::cols) < left_in_block;
+    const int first = group * cols + sub * run;  // column within the block
+    const bool inside = Full || group * cols < left;
     const T* const in = x.data + row * x.stride + block_column;
 
     chunk<T, run> raw[K];
 #pragma unroll
     for (int k = 0; k < K; ++k) {
         const int c = first + k * L * run;
-        raw[k] = load_chunk<T, run>(in + c, left_in_block - c, x.aligned && c + run <= left_in_block);
+        raw[k] = load_chunk<T, run>(in + c, left - c, Full || (x.aligned && c + run <= left));
     }
     block_range range;
     block_scale<S> b;
@@ -352,20 +361,20 @@ __global__ __launch_bounds__(block_threads) void group_kernel(matrix_in<T> x, qu
         for (int k = 0; k < K; ++k) {
             float v[run];
             chunk_to_float<T, run>(raw[k], v);
-            extend_range<S, T, run>(range, raw[k], v, left_in_block - first - k * L * run);
+            extend_range<S, T, run>(range, raw[k], v, Full ? run : left - first - k * L * run);
         }
         reduce_range<S, L>(range);
         if constexpr (S::has_tensor_scale)
             b = fast_scale<S>(range, state->scale, o);
         else
             b = fast_scale<S>(range, {}, o);
-        const int64_t j = block_column / shape::cols + group;
-        if (sub == 0 && inside) out.scale(row, j) = b.stored;
+        const int64_t j = block_column / cols;
+        if (sub == 0 && inside) scale_at<Full>(out, row, j, static_cast<uint32_t>(group)) = b.stored;
         if constexpr (S::has_zero_point) {
             const uint32_t next = __shfl_down_sync(0xFFFFFFFFu, uint32_t{b.zero_point}, L);
             if (sub == 0 && inside && group % 2 == 0)
-                out.zero_row(row)[j / 2] = static_cast<uint8_t>(
-                    b.zero_point | ((group + 1) * static_cast<int>(shape::cols) < left_in_block ? next << 4 : 0u));
+                (out.zero_row(row) + j / 2)[group / 2] =
+                    static_cast<uint8_t>(b.zero_point | (Full || (group + 1) * cols < left ? next << 4 : 0u));
         }
     }
     uint8_t* const codes = out.code_row(row) + block_column / 8 * bits;
@@ -376,9 +385,28 @@ __global__ __launch_bounds__(block_threads) void group_kernel(matrix_in<T> x, qu
         chunk_to_float<T, run, !Fast>(raw[k], v);
         const auto r = encode_group_chunk<S, R, Fast, T, run>(b, !range.nonfinite(), v, o,
                                                               static_cast<uint64_t>(row * x.cols + block_column + c));
-        store_codes<S, run, K == 1>(codes + c / 8 * bits, r, left_in_block - c, out_aligned,
-                                    c / (4 * run) * (4 * run) + 4 * run <= left_in_block);
+        store_codes<S, run, K == 1>(codes + c / 8 * bits, r, Full ? run : left - c, Full || out_aligned,
+                                    Full || c / (4 * run) * (4 * run) + 4 * run <= left);
     }
+}
+
+/// 1 x C groups, and the second pass of per-tensor schemes: a few threads per group, everything in registers. Thread
+/// blocks do not cross rows; a tensor without gaps comes here as one long row.
+template <class S, rounding R, class T, bool Fast>
+__global__ __launch_bounds__(block_threads) void group_kernel(matrix_in<T> x, quantized_view<S> out, bool out_aligned,
+                                                              uint32_t blocks_per_row, quantize_options o,
+                                                              const tensor_state* state) {
+    using shape = group_shape<S>;
+    constexpr int block_cols = shape::per_block * static_cast<int>(shape::cols);
+    static_assert(shape::per_block % 2 == 0);  // zero points: whole bytes
+    const uint32_t row32 = blocks_per_row >= gridDim.x ? 0 : blockIdx.x / blocks_per_row;
+    const int64_t row = row32;
+    const int64_t block_column = static_cast<int64_t>(blockIdx.x - row32 * blocks_per_row) * block_cols;
+    const int left = static_cast<int>(min(x.cols - block_column, int64_t{block_cols}));
+    if (left == block_cols && x.aligned && out_aligned && is_row_major(out))
+        quantize_groups<true, S, R, T, Fast>(x, out, out_aligned, row, block_column, left, o, state);
+    else
+        quantize_groups<false, S, R, T, Fast>(x, out, out_aligned, row, block_column, left, o, state);
 }
 
 /// Any rows x cols block of float elements: one thread block each. The first `Cached` chunks of a thread stay in
@@ -577,34 +605,33 @@ launch_result launch_quantize(matrix_in<T> x, quantized_view<S> out, const quant
     }
 }
 
-inline constexpr int dequantize_chunks = 2;
+/// Chunks per thread: packed codes are short loads, of which more must be under way.
+template <class S> inline constexpr int dequantize_chunks = scheme_traits<S>::element_bits < 8 ? 4 : 2;
 
-/// One thread: `dequantize_chunks` chunks of 16 bytes of output, a block apart. Thread blocks do not cross rows.
-template <class S, class T>
-__global__ __launch_bounds__(block_threads) void dequantize_kernel(quantized_view<const S> q, T* y, int64_t stride,
-                                                                   bool aligned, uint32_t blocks_per_row) {
+/// One thread block's part of a row, as quantize_groups().
+template <bool Full, class S, class T>
+NUMFMT_DEVICE void dequantize_part(const quantized_view<const S>& q, T* y, bool aligned, int64_t row,
+                                   int64_t block_column, int left_in_block) {
     using namespace numfmt::detail;
     using element = typename S::element;
-    constexpr int width = decode_width<T>, bits = scheme_traits<S>::element_bits, K = dequantize_chunks;
+    constexpr int width = decode_width<T>, bits = scheme_traits<S>::element_bits, K = dequantize_chunks<S>;
     constexpr int block_cols = block_threads * K * width;
     constexpr bool one_scale = S::block.cols == whole || S::block.cols % width == 0;
-    const uint32_t row32 = blocks_per_row >= gridDim.x ? 0 : blockIdx.x / blocks_per_row;
-    const int64_t row = row32;
-    const int64_t block_column = static_cast<int64_t>(blockIdx.x - row32 * blocks_per_row) * block_cols;
-    const int left_in_block = static_cast<int>(numfmt::detail::min(q.cols() - block_column, int64_t{block_cols}));
+    const int left = Full ? block_cols : left_in_block;
     const int64_t scale_row = S::block.rows == whole ? 0 : row / S::block.rows;
     const uint8_t* const in = q.code_row(row) + block_column / 8 * bits;
-    y += row * stride + block_column;
     float tensor_multiplier = 1.0f;
     if constexpr (S::has_tensor_scale) tensor_multiplier = *q.parts().tensor_scale;
-    const auto scale_column = [&](int c) -> int64_t {
+    // Column of the scale of column c of the part: the first part's, and what is added to it.
+    constexpr bool part_of_blocks = S::block.cols != whole && block_cols % S::block.cols == 0;
+    const int64_t first_scale = part_of_blocks ? block_column / S::block.cols : 0;
+    const auto scale_offset = [&](int c) -> uint32_t {
         if constexpr (S::block.cols == whole)
             return 0;
-        else if constexpr (block_cols % S::block.cols == 0)
-            return block_column / S::block.cols +
-                   static_cast<int>(static_cast<unsigned>(c) / static_cast<unsigned>(S::block.cols));
+        else if constexpr (part_of_blocks)
+            return static_cast<uint32_t>(c) / static_cast<uint32_t>(S::block.cols);
         else
-            return (block_column + c) / S::block.cols;
+            return static_cast<uint32_t>((block_column + c) / S::block.cols);
     };
 
     packed<bits, width> codes[K]{};
@@ -613,23 +640,26 @@ __global__ __launch_bounds__(block_threads) void dequantize_kernel(quantized_vie
 #pragma unroll
     for (int k = 0; k < K; ++k) {
         const int c = (k * block_threads + static_cast<int>(threadIdx.x)) * width;
-        if (c >= left_in_block) continue;
+        if (!Full && c >= left) continue;
         const uint8_t* const p = in + c / 4 * bits / 2;
-        if (aligned && c + width <= left_in_block)
+        if (Full || (aligned && c + width <= left))
             codes[k] = load_packed<bits, width>(p, threadIdx.x);
         else
-            codes[k] = load_bytes<bits, width>(p, numfmt::detail::min(left_in_block - c, width));
+            codes[k] = load_bytes<bits, width>(p, numfmt::detail::min(left - c, width));
         if constexpr (one_scale) {
-            const int64_t j = scale_column(c);
-            stored[k] = q.scale(scale_row, j);
-            if constexpr (S::has_zero_point)
-                zero[k] = static_cast<uint8_t>(q.zero_row(scale_row)[j / 2] >> (j % 2 * 4) & 15);
+            const uint32_t j = scale_offset(c);
+            stored[k] = scale_at<Full>(q, scale_row, first_scale, j);
+            if constexpr (S::has_zero_point) {
+                // Parts begin on a byte of zero points, or first_scale is 0.
+                static_assert(!part_of_blocks || block_cols / S::block.cols % 2 == 0);
+                zero[k] = static_cast<uint8_t>((q.zero_row(scale_row) + first_scale / 2)[j / 2] >> (j % 2 * 4) & 15);
+            }
         }
     }
 #pragma unroll
     for (int k = 0; k < K; ++k) {
         const int c = (k * block_threads + static_cast<int>(threadIdx.x)) * width;
-        if (c >= left_in_block) continue;
+        if (!Full && c >= left) continue;
         float v[width];
         if constexpr (one_scale) {
             const auto b = scale_from_storage<S>(stored[k], zero[k], tensor_multiplier);
@@ -658,8 +688,8 @@ __global__ __launch_bounds__(block_threads) void dequantize_kernel(quantized_vie
 #pragma unroll
             for (int e = 0; e < width; ++e) {
                 v[e] = 0;
-                if (c + e >= left_in_block) continue;
-                const int64_t j = scale_column(c + e);
+                if (c + e >= left) continue;
+                const int64_t j = first_scale + scale_offset(c + e);
                 uint8_t z = 0;
                 if constexpr (S::has_zero_point) z = q.zero_point(scale_row, j);
                 const auto b = scale_from_storage<S>(q.scale(scale_row, j), z, tensor_multiplier);
@@ -668,9 +698,25 @@ __global__ __launch_bounds__(block_threads) void dequantize_kernel(quantized_vie
             }
         }
         const chunk<T, width> out = chunk_from_float<T, width>(v);
-        store_chunk<T, width>(y + c, out, numfmt::detail::min(left_in_block - c, width),
-                              aligned && c + width <= left_in_block);
+        store_chunk<T, width>(y + c, out, Full ? width : numfmt::detail::min(left - c, width),
+                              Full || (aligned && c + width <= left));
     }
+}
+
+/// Thread blocks do not cross rows.
+template <class S, class T>
+__global__ __launch_bounds__(block_threads) void dequantize_kernel(quantized_view<const S> q, T* y, int64_t stride,
+                                                                   bool aligned, uint32_t blocks_per_row) {
+    constexpr int block_cols = block_threads * dequantize_chunks<S> * decode_width<T>;
+    const uint32_t row32 = blocks_per_row >= gridDim.x ? 0 : blockIdx.x / blocks_per_row;
+    const int64_t row = row32;
+    const int64_t block_column = static_cast<int64_t>(blockIdx.x - row32 * blocks_per_row) * block_cols;
+    const int left = static_cast<int>(numfmt::detail::min(q.cols() - block_column, int64_t{block_cols}));
+    y += row * stride + block_column;
+    if (left == block_cols && aligned && is_row_major(q))
+        dequantize_part<true, S, T>(q, y, aligned, row, block_column, left);
+    else
+        dequantize_part<false, S, T>(q, y, aligned, row, block_column, left);
 }
 
 }  // namespace detail
@@ -752,7 +798,7 @@ launch_result dequantize(quantized_view<S> q, matrix_view<T> y, cudaStream_t str
     const bool flat = detail::is_flat(q, stride);
     const auto view = flat ? detail::flatten(q) : q;
     const int64_t blocks_per_row =
-        numfmt::detail::ceil_div(view.cols(), detail::block_threads * detail::dequantize_chunks * width);
+        numfmt::detail::ceil_div(view.cols(), detail::block_threads * detail::dequantize_chunks<scheme> * width);
     if (blocks_per_row > detail::max_grid / view.rows())
         return {{status_code::size_overflow, "y.shape.rows", view.rows(), detail::max_grid / blocks_per_row},
                 cudaSuccess};

@@ -14,11 +14,11 @@
 #endif
 
 #include <hwy/cache_control.h>
-#include <hwy/highway.h>
 
 #include <cstring>
 
-#include "common.hpp"
+#include "avx512-inl.h"
+#include "philox-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace numfmt {
@@ -26,94 +26,7 @@ namespace simd {
 namespace HWY_NAMESPACE {
 namespace {  // a unit may be built for more than its target: its functions stay its own
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-#undef NUMFMT_SIMD_LAMBDA
-#define NUMFMT_SIMD_LAMBDA HWY_ATTR __attribute__((always_inline))
-
 #if HWY_TARGET != HWY_SCALAR
-
-// Vectors of at most 64 bytes: enough for every block size of the schemes to hold whole vectors.
-using D8 = hn::CappedTag<uint8_t, 64>;
-using D16 = hn::CappedTag<uint16_t, 32>;
-using D32 = hn::CappedTag<uint32_t, 16>;
-using DF = hn::CappedTag<float, 16>;
-using V8 = hn::Vec<D8>;
-using V16 = hn::Vec<D16>;
-using V32 = hn::Vec<D32>;
-using VF = hn::Vec<DF>;
-inline constexpr int max_lanes8 = 64;  ///< the largest Lanes(D8())
-
-// v << count per lane, for counts 0 .. 7.
-HWY_INLINE V16 shift_left_small(V16 v, V16 count) {
-#if HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3
-    // No 16-bit variable shift before AVX-512: multiply by a power of two from a table.
-    const D16 d16;
-    const D8 d8;
-    alignas(16) static constexpr uint8_t power[16] = {1, 2, 4, 8, 16, 32, 64, 128};
-    const V16 index = hn::Or(count, hn::Set(d16, 0x8000u));  // a set top bit gives 0
-    return hn::Mul(v, hn::BitCast(d16, hn::TableLookupBytesOr0(hn::LoadDup128(d8, power), hn::BitCast(d8, index))));
-#else
-    return hn::Shl(v, count);
-#endif
-}
-
-// Unsigned comparison of values below 2^15, which is one instruction everywhere as a signed one.
-HWY_INLINE hn::Mask<D16> greater_than(V16 a, V16 b) {
-    const hn::RebindToSigned<D16> ds;
-    return hn::RebindMask(D16(), hn::Gt(hn::BitCast(ds, a), hn::BitCast(ds, b)));
-}
-HWY_INLINE hn::Mask<D32> greater_than(V32 a, V32 b) {
-    const hn::RebindToSigned<D32> ds;
-    return hn::RebindMask(D32(), hn::Gt(hn::BitCast(ds, a), hn::BitCast(ds, b)));
-}
-
-// --- loading
-// -----------------------------------------------------------------------------------------------------------
-
-HWY_INLINE VF load_floats(const float* x) { return hn::LoadU(DF(), x); }
-HWY_INLINE VF load_floats(const bf16* x) {
-    const hn::Rebind<uint16_t, D32> d;
-    return hn::BitCast(DF(),
-                       hn::ShiftLeft<16>(hn::PromoteTo(D32(), hn::LoadU(d, reinterpret_cast<const uint16_t*>(x)))));
-}
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 || HWY_ARCH_ARM
-HWY_INLINE VF load_floats(const fp16* x) {
-    const hn::Rebind<hwy::float16_t, DF> d;
-    return hn::PromoteTo(DF(), hn::LoadU(d, reinterpret_cast<const hwy::float16_t*>(x)));
-}
-#else
-// Without an instruction: as decode_bits() of the reference, Inf and NaN included.
-HWY_INLINE VF load_floats(const fp16* x) {
-    const D32 d;
-    const hn::RebindToSigned<D32> ds;
-    const hn::Rebind<uint16_t, D32> d16;
-    const V32 h = hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const uint16_t*>(x)));
-    const V32 magnitude = hn::And(h, hn::Set(d, 0x7FFFu));
-    const V32 normal = hn::Add(hn::ShiftLeft<13>(magnitude), hn::Set(d, 112u << 23));
-    // A subnormal is magnitude * 2^-24, and the conversion of so small an integer is exact.
-    const auto integer = hn::BitCast(ds, hn::ConvertTo(DF(), hn::BitCast(ds, magnitude)));
-    const V32 small = hn::BitCast(d, hn::Max(hn::Sub(integer, hn::Set(ds, 24 << 23)), hn::Zero(ds)));
-    V32 value = hn::IfThenElse(greater_than(magnitude, hn::Set(d, 0x3FFu)), normal, small);
-    value =
-        hn::IfThenElse(greater_than(magnitude, hn::Set(d, 0x7BFFu)), hn::Set(d, numfmt::detail::f32_infinity), value);
-    value =
-        hn::IfThenElse(greater_than(magnitude, hn::Set(d, 0x7C00u)), hn::Set(d, numfmt::detail::f32_quiet_nan), value);
-    return hn::BitCast(DF(), hn::Or(value, hn::ShiftLeft<16>(hn::And(h, hn::Set(d, 0x8000u)))));
-}
-#endif
-
-// The upper halves of 2 x 32-bit lanes, the lowest bit set where the lower half is not zero.
-HWY_INLINE V16 fold(VF lo, VF hi) {
-    const D16 d16;
-    const V16 a = hn::BitCast(d16, lo), b = hn::BitCast(d16, hi);
-    const V16 rest = hn::ConcatEven(d16, b, a);
-    return hn::Or(hn::ConcatOdd(d16, b, a), hn::Min(rest, hn::Set(d16, 1)));
-}
-template <class Source> HWY_INLINE V16 load_folded(const Source* x) {
-    return fold(load_floats(x), load_floats(x + hn::Lanes(D32())));
-}
-HWY_INLINE V16 load_folded(const bf16* x) { return hn::LoadU(D16(), reinterpret_cast<const uint16_t*>(x)); }
 
 // --- encode
 // ------------------------------------------------------------------------------------------------------------
@@ -124,8 +37,10 @@ inline constexpr bool fits_16_bit_lanes =
     Format::spec.has_zero && Format::spec.bits() <= 8 && Format::spec.mantissa_bits <= 5 &&
     127 + Format::spec.min_exponent() > Format::spec.mantissa_bits + 3;
 
-/// Codes of folded floats. Plain: Inf and finite overflow share a code, NaN has no sign, -0 is kept.
-template <class Format, bool Plain> HWY_INLINE V16 encode16(V16 h, const detail::encode_constants& k) {
+/// Codes of folded floats. Plain: Inf and finite overflow share a code, NaN has no sign, -0 is kept. MayBeNan: false
+/// where there is none.
+template <class Format, bool Plain, bool MayBeNan = true>
+HWY_INLINE V16 encode16(V16 h, const detail::encode_constants& k) {
     constexpr float_spec s = Format::spec;
     constexpr int m = s.mantissa_bits;
     constexpr int lowest = 127 + s.min_exponent();  // exponent field of the smallest normal number
@@ -141,8 +56,13 @@ template <class Format, bool Plain> HWY_INLINE V16 encode16(V16 h, const detail:
     const V16 rounded = hn::ShiftRight<9>(hn::Add(hn::Add(v, hn::Set(d, k.bias)), odd));
     const V16 above = hn::SaturatedSub(field, hn::Set(d, lowest));
     V16 code = hn::Add(hn::ShiftLeft<m>(above), rounded);
-    const auto nan = greater_than(magnitude, hn::Set(d, 0x7F80));
     const V16 sign = hn::ShiftRight<15 - s.magnitude_bits()>(h);
+    if constexpr (Plain && !MayBeNan) {
+        code = hn::Min(code, hn::Set(d, k.cap));
+        if constexpr (s.is_signed) code = hn::Or(code, hn::And(sign, hn::Set(d, static_cast<uint16_t>(s.sign_bit()))));
+        return code;
+    }
+    const auto nan = greater_than(magnitude, hn::Set(d, 0x7F80));
     if constexpr (Plain) {
         code = hn::IfThenElse(nan, hn::Set(d, k.nan), hn::Min(code, hn::Set(d, k.cap)));
         if constexpr (s.is_signed) {
@@ -261,83 +181,6 @@ HWY_INLINE V16 encode_fp16_plain(VF lo, VF hi) {
 #define NUMFMT_SIMD_HAVE_F16C 0
 #endif
 
-/// Random words of consecutive elements, in batches: element `index` draws word index & 3 of Philox counter index >> 2.
-class draws {
-  public:
-    HWY_INLINE draws(uint64_t seed, uint64_t first) : seed_(seed), index_(first), end_(first & ~uint64_t{3}) {}
-
-    /// The words of the next Lanes(D32()) elements.
-    HWY_INLINE V32 next() {
-        const D32 d;
-        const uint64_t lanes = hn::Lanes(d);
-        while (end_ - index_ < lanes || end_ < index_) refill();
-        const V32 v = hn::LoadU(d, buffer_ + (index_ - begin_));
-        index_ += lanes;
-        return v;
-    }
-    /// Skips back or forth to element `index`; anything drawn before is forgotten.
-    HWY_INLINE void seek(uint64_t index) {
-        index_ = index;
-        end_ = index & ~uint64_t{3};
-    }
-
-  private:
-    // Keeps what is left and draws four vectors of words behind it.
-    HWY_NOINLINE void refill() {
-        const D32 d;
-        const size_t lanes = hn::Lanes(d);
-        const size_t left = end_ > index_ ? static_cast<size_t>(end_ - index_) : 0;
-        if (left > 0) std::memmove(buffer_, buffer_ + (index_ - begin_), left * sizeof(uint32_t));
-        // At the very beginning index_ may be up to three words past end_, inside the group drawn now.
-        begin_ = left > 0 ? index_ : end_;
-        draw(end_ >> 2, buffer_ + left);
-        end_ += 4 * lanes;
-    }
-
-    HWY_INLINE void draw(uint64_t group, uint32_t* HWY_RESTRICT words) const {
-        const D32 d;
-        const size_t lanes = hn::Lanes(d);
-        const uint32_t low = static_cast<uint32_t>(group);
-        if (low + static_cast<uint32_t>(lanes) < low) {  // the counter's lower word wraps inside the batch
-            for (size_t i = 0; i < lanes; ++i) {
-                const philox_block b = random_words(seed_, group + i);
-                std::memcpy(words + 4 * i, b.word, sizeof b.word);
-            }
-            return;
-        }
-        V32 c0 = hn::Iota(d, low), c1 = hn::Set(d, static_cast<uint32_t>(group >> 32)), c2 = hn::Zero(d),
-            c3 = hn::Zero(d);
-        uint32_t key0 = static_cast<uint32_t>(seed_), key1 = static_cast<uint32_t>(seed_ >> 32);
-        for (int round = 0; round < 10; ++round) {
-            V32 high0 = c0, high1 = c2;
-            const V32 low0 = multiply(c0, 0xD2511F53u, high0);
-            const V32 low1 = multiply(c2, 0xCD9E8D57u, high1);
-            c0 = hn::Xor(hn::Xor(high1, c1), hn::Set(d, key0));
-            c2 = hn::Xor(hn::Xor(high0, c3), hn::Set(d, key1));
-            c1 = low1;
-            c3 = low0;
-            key0 += 0x9E3779B9u;
-            key1 += 0xBB67AE85u;
-        }
-        hn::StoreInterleaved4(c0, c1, c2, c3, d, words);
-    }
-
-    // The lower words of v * factor; `high` receives the upper ones.
-    static HWY_INLINE V32 multiply(V32 v, uint32_t factor, V32& high) {
-        const D32 d;
-        const hn::RepartitionToWide<D32> d64;
-        const V32 f = hn::Set(d, factor);
-        const auto even = hn::MulEven(v, f);
-        const auto odd = hn::MulEven(hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(d64, v))), f);
-        high = hn::OddEven(hn::BitCast(d, odd), hn::BitCast(d, hn::ShiftRight<32>(even)));
-        return hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(odd)), hn::BitCast(d, even));
-    }
-
-    uint64_t seed_, index_, end_;  // end_: first element not drawn yet, a multiple of 4
-    uint64_t begin_ = 0;           // element of buffer_[0]
-    alignas(64) uint32_t buffer_[4 * 16 + 16 + 4] = {};
-};
-
 // --- decode
 // ------------------------------------------------------------------------------------------------------------
 
@@ -400,68 +243,27 @@ template <class Format> HWY_INLINE V16 decode16(V16 codes) {
     return value;
 }
 
-// Upper halves of floats to floats: the lower and the upper half of `h`'s lanes.
-HWY_INLINE VF widen_lower(V16 h) {
-    return hn::BitCast(DF(), hn::ShiftLeft<16>(hn::PromoteTo(D32(), hn::LowerHalf(hn::Half<D16>(), h))));
+// The values of finite positive codes of a format, one per 32-bit lane.
+template <class Format> HWY_INLINE VF scale_values(V32 codes) {
+    constexpr float_spec s = Format::spec;
+    constexpr int m = s.mantissa_bits;
+    const D32 d;
+    const DF df;
+    const hn::RebindToSigned<D32> ds;
+    const V32 normal = hn::Add(hn::ShiftLeft<23 - m>(codes), hn::Set(d, static_cast<uint32_t>(127 - s.bias) << 23));
+    const VF small = hn::Mul(hn::ConvertTo(df, hn::BitCast(ds, codes)),
+                             hn::Set(df, numfmt::detail::exact_pow2(s.min_exponent() - m)));
+    const auto is_small = hn::RebindMask(df, greater_than(hn::Set(d, 1u << m), codes));
+    return hn::IfThenElse(is_small, small, hn::BitCast(df, normal));
 }
-HWY_INLINE VF widen_upper(V16 h) {
-    return hn::BitCast(DF(), hn::ShiftLeft<16>(hn::PromoteTo(D32(), hn::UpperHalf(hn::Half<D16>(), h))));
-}
-
-#undef NUMFMT_SIMD_HAVE_VBMI
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
-#define NUMFMT_SIMD_HAVE_VBMI 1
-// Whole 64-byte vectors of codes through tables of 128 bytes (one vpermi2b per byte plane of the result).
-template <class Format, class Target> class plane_decoder {
-    static constexpr float_spec s = Format::spec;
-
-  public:
-    // The two byte planes of 64 results, 16 bits each.
-    static HWY_INLINE void planes(__m512i codes, __m512i& low, __m512i& high) {
-        alignas(64) static constexpr detail::plane_tables<Format, Target> tables{};
-        low = _mm512_permutex2var_epi8(_mm512_load_si512(tables.low), codes, _mm512_load_si512(tables.low + 64));
-        high = _mm512_permutex2var_epi8(_mm512_load_si512(tables.high), codes, _mm512_load_si512(tables.high + 64));
-        if constexpr (s.bits() == 8 && s.is_signed) {
-            high = _mm512_or_si512(high, _mm512_and_si512(codes, _mm512_set1_epi8(static_cast<char>(0x80))));
-        }
-        if constexpr (s.specials == special_values::fnuz) {
-            const __mmask64 nan = _mm512_cmpeq_epi8_mask(codes, _mm512_set1_epi8(static_cast<char>(0x80)));
-            high = _mm512_mask_mov_epi8(high, nan, _mm512_set1_epi8(static_cast<char>(0xFF)));
-            low = _mm512_mask_mov_epi8(low, nan, _mm512_set1_epi8(static_cast<char>(0xC0)));
-        }
-    }
-};
-
-// Bytes of `low` and `high` alternating, from element 32 * Part on: 32 16-bit lanes.
-template <int Part> HWY_INLINE __m512i interleave_planes(__m512i low, __m512i high) {
-    alignas(64) static constexpr detail::interleave_index<2, Part> index{};
-    return _mm512_permutex2var_epi8(low, _mm512_load_si512(index.bytes), high);
-}
-// The same in the upper halves of 16 32-bit lanes, from element 16 * Part on.
-template <int Part> HWY_INLINE __m512i widen_planes(__m512i low, __m512i high) {
-    alignas(64) static constexpr detail::interleave_index<4, Part> index{};
-    return _mm512_maskz_permutex2var_epi8(0xCCCCCCCCCCCCCCCCull, low, _mm512_load_si512(index.bytes), high);
-}
-#else
-#define NUMFMT_SIMD_HAVE_VBMI 0
-#endif
 
 // --- arrays
 // --------------------------------------------------------------------------------------------------------------
 
-template <class D, class T> HWY_INLINE void store(hn::Vec<D> v, D d, T* to, bool stream) {
-    static_assert(sizeof(T) == sizeof(hn::TFromD<D>));
-    auto* const p = reinterpret_cast<hn::TFromD<D>*>(to);
-    if (stream)
-        hn::Stream(v, d, p);
-    else
-        hn::StoreU(v, d, p);
-}
-
 // Calls step(x + i, y + i, stream) for every whole step, and on padded copies for the rest. With `stream`, y + i is
 // aligned for non-temporal stores.
 template <class Step, class In, class Out>
-HWY_INLINE void for_each_step(Step& step, const In* HWY_RESTRICT x, int64_t n, Out* HWY_RESTRICT y, bool stream) {
+HWY_INLINE void for_each_step(const Step& step, const In* HWY_RESTRICT x, int64_t n, Out* HWY_RESTRICT y, bool stream) {
     const int64_t width = static_cast<int64_t>(hn::Lanes(D8()));
     const auto partial = [&](int64_t i, int64_t count) NUMFMT_SIMD_LAMBDA {
         alignas(64) In in[max_lanes8] = {};
@@ -483,7 +285,10 @@ HWY_INLINE void for_each_step(Step& step, const In* HWY_RESTRICT x, int64_t n, O
         if (count > 0) partial(i, count);
         i += count;
         if (last) break;
-        for (; i + width <= n; i += width) step(x + i, y + i, stream);
+        for (; i + width <= n; i += width) {
+            prefetch_ahead<max_lanes8>(x + i, prefetch_distance);
+            step(x + i, y + i, stream);
+        }
         count = n - i;
     }
     if (stream) hwy::FlushStream();
@@ -499,6 +304,20 @@ template <class Format, class Source, bool Plain> struct encode_step16 {
         store(hn::ConcatEven(d, hn::BitCast(d, hi), hn::BitCast(d, lo)), d, codes, stream);
     }
 };
+#if NUMFMT_SIMD_HAVE_AVX512
+template <class Format, class Source> struct encode_step_nearest {
+    encode_step16<Format, Source, true> with_nan;
+    nearest_even_encoder<Format> encoder{with_nan.k.cap};
+    HWY_INLINE void operator()(const Source* x, uint8_t* codes, bool stream) const {
+        const VF a = load_floats(x), b = load_floats(x + 16), c = load_floats(x + 32), e = load_floats(x + 48);
+        if (HWY_UNLIKELY(any_nan(a, b, c, e)))
+            encode_all(x, codes, stream);
+        else
+            store(encoder(a, b, c, e), D8(), codes, stream);
+    }
+    HWY_NOINLINE void encode_all(const Source* x, uint8_t* codes, bool stream) const { with_nan(x, codes, stream); }
+};
+#endif
 template <class Format, class Source, bool Stochastic> struct encode_step32 {
     detail::encode_constants k;
     draws& random;
@@ -539,6 +358,22 @@ template <class Format, class Source> struct encode_step_halves {  // bf16 and f
     }
 };
 
+#if NUMFMT_SIMD_HAVE_VBMI
+template <class Source> struct encode_step_bf16 {  // by the instruction
+    encode_step_halves<bf16, Source> with_all;
+    HWY_INLINE void operator()(const Source* x, uint16_t* codes, bool stream) const {
+        const VF a = load_floats(x), b = load_floats(x + 16), c = load_floats(x + 32), e = load_floats(x + 48);
+        if (HWY_UNLIKELY(!converts_to_bf16(a, b, c, e))) {
+            encode_all(x, codes, stream);
+        } else {
+            store(convert_to_bf16(a, b), D16(), codes, stream);
+            store(convert_to_bf16(c, e), D16(), codes + 32, stream);
+        }
+    }
+    HWY_NOINLINE void encode_all(const Source* x, uint16_t* codes, bool stream) const { with_all(x, codes, stream); }
+};
+#endif
+
 /// codes[i] = the code of x[i], 0 <= i < n, as numfmt::encode<Format, r>: x float, bf16 or fp16, any rounding that the
 /// format has. Stochastic rounding draws word (index & 3) of Philox counter index >> 2 with index = first + i under
 /// `seed`. The arrays must not overlap; any alignment.
@@ -559,7 +394,17 @@ void encode_array(const Source* x, int64_t n, typename Format::storage* codes, r
     if constexpr (fits_16_bit_lanes<Format>) {
         if constexpr (Format::spec.has_negative_zero() || !Format::spec.is_signed) {
             if (k.plain) {
-                encode_step16<Format, Source, true> step{k};
+                const encode_step16<Format, Source, true> step{k};
+#if NUMFMT_SIMD_HAVE_AVX512
+                // A bf16 is half of a float already: 16-bit lanes are quicker.
+                if constexpr (nearest_even_encoder<Format>::serves && !std::is_same_v<Source, bf16>) {
+                    if (r == rounding::nearest_even) {
+                        const encode_step_nearest<Format, Source> nearest{step};
+                        for_each_step(nearest, x, n, codes, stream);
+                        return;
+                    }
+                }
+#endif
                 for_each_step(step, x, n, codes, stream);
                 return;
             }
@@ -574,7 +419,15 @@ void encode_array(const Source* x, int64_t n, typename Format::storage* codes, r
                                 (std::is_same_v<Format, bf16> && r != rounding::stochastic && k.cap == k.infinity);
             if (k.plain && k.infinity == Format::spec.infinity_code() && k.nan == Format::spec.canonical_nan_code() &&
                 served) {
-                encode_step_halves<Format, Source> step{k};
+                const encode_step_halves<Format, Source> step{k};
+#if NUMFMT_SIMD_HAVE_VBMI
+                if constexpr (std::is_same_v<Format, bf16>) {
+                    if (r == rounding::nearest_even && have_bf16_conversion() && sees_subnormals()) {
+                        for_each_step(encode_step_bf16<Source>{step}, x, n, codes, stream);
+                        return;
+                    }
+                }
+#endif
                 for_each_step(step, x, n, codes, stream);
                 return;
             }
@@ -650,7 +503,7 @@ template <class Format, class Target> struct decode_step_planes {
     using decoder = plane_decoder<Format, Target>;
     HWY_INLINE void operator()(const uint8_t* codes, float* y, bool stream) const {
         __m512i low, high;
-        decoder::planes(_mm512_loadu_si512(codes), low, high);
+        decoder::planes(to_units<4>(_mm512_loadu_si512(codes)), low, high);
         put(widen_planes<0>(low, high), y, stream);
         put(widen_planes<1>(low, high), y + 16, stream);
         put(widen_planes<2>(low, high), y + 32, stream);
@@ -658,7 +511,7 @@ template <class Format, class Target> struct decode_step_planes {
     }
     HWY_INLINE void operator()(const uint8_t* codes, uint16_t* y, bool stream) const {
         __m512i low, high;
-        decoder::planes(_mm512_loadu_si512(codes), low, high);
+        decoder::planes(to_units<8>(_mm512_loadu_si512(codes)), low, high);
         put(interleave_planes<0>(low, high), y, stream);
         put(interleave_planes<1>(low, high), y + 32, stream);
     }

@@ -81,44 +81,65 @@ template <class Format, class Target> struct plane_tables {
     }
 };
 
-/// Byte indices that put bytes of two 64-byte planes into the top two bytes of `Bytes`-byte lanes.
-template <int Bytes, int Part> struct interleave_index {
-    uint8_t bytes[64] = {};
-    constexpr interleave_index() {
-        for (int lane = 0; lane < 64 / Bytes; ++lane) {
-            const int element = Part * (64 / Bytes) + lane;
-            bytes[Bytes * lane + Bytes - 2] = static_cast<uint8_t>(element);
-            bytes[Bytes * lane + Bytes - 1] = static_cast<uint8_t>(64 + element);
+/// Byte planes of the upper halves of the floats -32 .. 31, by their six-bit two's complement.
+struct signed6_planes {
+    alignas(64) uint8_t low[64] = {};
+    alignas(64) uint8_t high[64] = {};
+    constexpr signed6_planes() {
+        for (int i = 0; i < 64; ++i) {
+            const uint32_t bits = bit_cast<uint32_t>(static_cast<float>(i < 32 ? i : i - 64));
+            low[i] = static_cast<uint8_t>(bits >> 16);
+            high[i] = static_cast<uint8_t>(bits >> 24);
         }
     }
 };
 
-/// Bytes of 32 packed bytes so that each 32-bit word stands in both halves of a 64-bit lane.
-struct nibble_index {
+/// Codes in units: which code stands at byte `i` so that unpacking within 128 bits gives results in order, 16 or 32
+/// codes of each quarter at a time: unit k of each 16 bytes belongs to the k-th result vector.
+template <int Unit> constexpr int unit_source(int i) noexcept {
+    const int lane = i / 16, unit = i % 16 / Unit;
+    return unit * 4 * Unit + lane * Unit + i % Unit;
+}
+
+/// Where the bytes of four vectors of 16 lanes stand after their lanes were merged in pairs (0 with 1, 2 with 3) and
+/// _mm512_packus_epi16 narrowed the two merged vectors.
+struct pack_order {
+    uint8_t bytes[64] = {};
+    constexpr pack_order() {
+        for (int i = 0; i < 64; ++i) {
+            const int vector = i / 16, lane = i % 16;
+            bytes[i] = static_cast<uint8_t>(lane / 4 * 16 + vector / 2 * 8 + lane % 4 * 2 + vector % 2);
+        }
+    }
+};
+
+/// Bytes of 32 packed ones from which bits 4 j .. of each 64-bit lane are the lane's code j, in units (or in order:
+/// Unit 64).
+template <int Unit> struct nibble_index {
     uint8_t bytes[64] = {};
     constexpr nibble_index() {
-        for (int i = 0; i < 64; ++i) bytes[i] = static_cast<uint8_t>(i / 8 * 4 + i % 4);
-    }
-};
-
-/// Byte indices between 64 bytes whose every fourth is unused and 48 packed ones: to the packed ones, or back.
-template <bool Pack> struct triple_index {
-    uint8_t bytes[64] = {};
-    constexpr triple_index() {
         for (int i = 0; i < 64; ++i) {
-            if (Pack)
-                bytes[i] = static_cast<uint8_t>(i < 48 ? i / 3 * 4 + i % 3 : 0);
-            else
-                bytes[i] = static_cast<uint8_t>(i % 4 < 3 ? i / 4 * 3 + i % 4 : 63);
+            const int code = i / 8 * 8 + i % 4 * 2;
+            bytes[i] = static_cast<uint8_t>((Unit == 64 ? code : unit_source<Unit>(code)) / 2);
         }
     }
 };
 
-/// The values of a format's first 128 codes.
-template <class Format> struct value_table {
-    float value[128] = {};
-    constexpr value_table() {
-        for (uint32_t c = 0; c < 128; ++c) value[c] = numfmt::decode<Format>(static_cast<typename Format::storage>(c));
+/// Byte indices between 64 bytes whose every fourth is unused and 48 packed ones.
+struct triple_pack_index {
+    uint8_t bytes[64] = {};
+    constexpr triple_pack_index() {
+        for (int i = 0; i < 48; ++i) bytes[i] = static_cast<uint8_t>(i / 3 * 4 + i % 3);
+    }
+};
+/// And back, the four codes of each three bytes in units (or in order: Unit 64).
+template <int Unit> struct triple_unpack_index {
+    uint8_t bytes[64] = {};
+    constexpr triple_unpack_index() {
+        for (int i = 0; i < 64; ++i) {
+            const int group = (Unit == 64 ? i : unit_source<Unit>(i)) / 4;
+            bytes[i] = static_cast<uint8_t>(i % 4 < 3 ? group * 3 + i % 4 : 63);
+        }
     }
 };
 

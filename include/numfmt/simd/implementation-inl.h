@@ -7,6 +7,7 @@
 #define NUMFMT_SIMD_IMPLEMENTATION_INL_H_
 #endif
 
+#include "dequantize-inl.h"
 #include "dispatch.hpp"
 #include "quantize-inl.h"
 

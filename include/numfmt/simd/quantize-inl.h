@@ -14,6 +14,7 @@
 
 #include "../fp8.hpp"
 #include "codec-inl.h"
+#include "packing-inl.h"
 #include "reference.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,10 +27,6 @@ namespace {
 
 // --- range of a block
 // --------------------------------------------------------------------------------------------------
-
-HWY_INLINE V32 magnitude_bits(VF v) {
-    return hn::And(hn::BitCast(D32(), v), hn::Set(D32(), numfmt::detail::f32_abs_mask));
-}
 
 /// Extends `range` by x[0..n), as detail::extend of the reference; its extremes only where asked for.
 template <bool Extremes, class Source>
@@ -54,8 +51,11 @@ void extend_range(numfmt::detail::block_range& range, const Source* x, int64_t n
             high = hn::Max(high, hn::IfThenElse(m, key, hn::Set(ds, -0x7FFFFFFF)));
         }
     };
+    // In tall blocks this row's part of the next one, else what comes later in the row.
+    const size_t ahead = numfmt::detail::min(static_cast<size_t>(n) * sizeof(Source), prefetch_distance);
     int64_t i = 0;
     for (; i + 2 * lanes <= n; i += 2 * lanes) {
+        prefetch_ahead<2 * (HWY_MAX_BYTES < 64 ? HWY_MAX_BYTES : 64) / 4>(x + i, ahead);
         add(load_floats(x + i), any0, finite0);
         add(load_floats(x + i + lanes), any1, finite1);
     }
@@ -100,6 +100,8 @@ HWY_INLINE hn::Vec<typename Reduction::D> block_reduction(const Source* x, int64
     if constexpr (Count == 1) {
         const size_t lanes = hn::Lanes(d);
         const Source* const from = x + Block * (first < last ? first : last);
+        // The first reduction of a group asks for a later one's memory: while elements are encoded none is read.
+        if constexpr (std::is_same_v<Reduction, magnitudes>) prefetch_ahead<Block>(from, prefetch_distance);
         auto m = Reduction::leaf(load_floats(from));
         for (size_t i = lanes; i < Block; i += lanes) m = Reduction::combine(m, Reduction::leaf(load_floats(from + i)));
         return m;
@@ -121,143 +123,60 @@ HWY_INLINE hn::Vec<typename Reduction::D> block_reduction(const Source* x, int64
     return block_reduction<Reduction, Block, 4>(x, 0, count - 1);
 }
 
-// --- packing
-// -----------------------------------------------------------------------------------------------------------
-
-/// Elements that fill a vector of packed codes: one D8 vector (6 bits: three quarters of one).
-template <int Bits> HWY_INLINE int64_t chunk_elements() {
-    return static_cast<int64_t>(hn::Lanes(D8())) * (Bits == 4 ? 2 : 1);
-}
-
-HWY_INLINE V8 join(V16 lo, V16 hi) {
-    const D8 d;
-    return hn::ConcatEven(d, hn::BitCast(d, hi), hn::BitCast(d, lo));
-}
-// Bytes 0 .. 15 to their nibbles, in pairs.
-HWY_INLINE V8 pack_nibbles(V8 lo, V8 hi) {
-    const D16 d;
-    const V16 a = hn::BitCast(d, lo), b = hn::BitCast(d, hi);
-    return join(hn::Or(a, hn::ShiftRight<4>(a)), hn::Or(b, hn::ShiftRight<4>(b)));
-}
-// Writes Lanes(D8()) 6-bit codes as three quarters as many bytes.
-HWY_INLINE void store_packed6(V8 codes, uint8_t* to) {
-    const D8 d8;
-    const D32 d;
-    const V32 w = hn::BitCast(d, codes);
-    const V32 first = hn::Or(hn::And(w, hn::Set(d, 0x3Fu)), hn::And(hn::ShiftRight<2>(w), hn::Set(d, 0xFC0u)));
-    const V32 second = hn::Or(hn::And(hn::ShiftRight<4>(w), hn::Set(d, 0x3F000u)),
-                              hn::And(hn::ShiftRight<6>(w), hn::Set(d, 0xFC0000u)));
-#if NUMFMT_SIMD_HAVE_VBMI
-    alignas(64) static constexpr detail::triple_index<true> index{};
-    const __m512i packed =
-        _mm512_permutexvar_epi8(_mm512_load_si512(index.bytes), hn::BitCast(d8, hn::Or(first, second)).raw);
-    _mm512_mask_storeu_epi8(to, 0xFFFFFFFFFFFFull, packed);
-#else
-    alignas(16) static constexpr uint8_t gather[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0x80, 0x80, 0x80, 0x80};
-    const V8 bytes = hn::TableLookupBytesOr0(hn::BitCast(d8, hn::Or(first, second)), hn::LoadDup128(d8, gather));
-    alignas(64) uint8_t buffer[max_lanes8];
-    hn::Store(bytes, d8, buffer);
-    for (size_t i = 0; i < hn::Lanes(d8) / 16; ++i) std::memcpy(to + 12 * i, buffer + 16 * i, 12);
-#endif
-}
-HWY_INLINE V8 load_packed6(const uint8_t* from) {
-#if NUMFMT_SIMD_HAVE_VBMI
-    // Three bytes to the bottom of each 32-bit lane, then six bits to each byte.
-    alignas(64) static constexpr detail::triple_index<false> index{};
-    const __m512i words =
-        _mm512_permutexvar_epi8(_mm512_load_si512(index.bytes), _mm512_maskz_loadu_epi8(0xFFFFFFFFFFFFull, from));
-    const __m512i codes = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x322C2620120C0600), words);
-    return V8{_mm512_and_si512(codes, _mm512_set1_epi8(0x3F))};
-#else
-    const D8 d8;
-    const D32 d;
-    alignas(16) static constexpr uint8_t spread[16] = {0, 1, 2, 0x80, 3, 4, 5, 0x80, 6, 7, 8, 0x80, 9, 10, 11, 0x80};
-    alignas(64) uint8_t buffer[max_lanes8];
-    for (size_t i = 0; i < hn::Lanes(d8) / 16; ++i) std::memcpy(buffer + 16 * i, from + 12 * i, 12);
-    const V32 w = hn::BitCast(d, hn::TableLookupBytesOr0(hn::Load(d8, buffer), hn::LoadDup128(d8, spread)));
-    const V32 first = hn::Or(hn::And(w, hn::Set(d, 0x3Fu)), hn::And(hn::ShiftLeft<2>(w), hn::Set(d, 0x3F00u)));
-    const V32 second = hn::Or(hn::And(hn::ShiftLeft<4>(w), hn::Set(d, 0x3F0000u)),
-                              hn::And(hn::ShiftLeft<6>(w), hn::Set(d, 0x3F000000u)));
-    return hn::BitCast(d8, hn::Or(first, second));
-#endif
-}
-// Nibbles of Lanes(D8()) / 2 bytes, one per byte, in order.
-HWY_INLINE V8 load_nibbles(const uint8_t* from) {
-#if NUMFMT_SIMD_HAVE_VBMI
-    // Each 32-bit word twice, then bits 4 j .. 4 j + 7 of it to byte j; whoever reads the codes masks them.
-    alignas(64) static constexpr detail::nibble_index index{};
-    const __m512i words =
-        _mm512_permutexvar_epi8(_mm512_load_si512(index.bytes),
-                                _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
-    const __m512i nibbles = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x1C1814100C080400), words);
-    return V8{_mm512_and_si512(nibbles, _mm512_set1_epi8(15))};
-#else
-    const D16 d;
-    const hn::Half<D8> half;
-    const V16 w = hn::PromoteTo(d, hn::LoadU(half, from));
-    return hn::BitCast(D8(), hn::Or(hn::And(w, hn::Set(d, 0x000F)), hn::And(hn::ShiftLeft<4>(w), hn::Set(d, 0x0F00))));
-#endif
-}
-
-template <int Bits> HWY_INLINE V8 load_codes(const uint8_t* from) {
-    if constexpr (Bits == 8) {
-        return hn::LoadU(D8(), from);
-    } else if constexpr (Bits == 6) {
-        return load_packed6(from);
-    } else {
-        static_assert(Bits == 4);
-        return load_nibbles(from);
-    }
-}
-
 // --- encoding under a given scale
 // ----------------------------------------------------------------------------------------
 
-enum class element_path { plain, stochastic, integer };
+// nearest: finite elements, to nearest even under the default policies; plain: as encode16()'s Plain.
+enum class element_path { nearest, plain, stochastic, integer };
 
 // What a run of elements is encoded with.
 struct run_state {
     detail::encode_constants k;
-    float inverse = 1;     // elements are multiplied by this,
-    float divisor = 0;     // or divided by this if it is not 0
-    float zero_point = 0;  // unsigned integer elements: added after rounding
+    float inverse = 1;   // elements are multiplied by this,
+    float divisor = 0;   // or divided by this if it is not 0
+    int zero_point = 0;  // unsigned integer elements: added after rounding
     draws* random = nullptr;
 };
 
-// The nearest integer to v / divisor, ties to even, plus zero_point, far beyond the codes of int4 clamped. The product
-// with the reciprocal has the same nearest integer unless it lies within its error (below 2^-17 for quotients below 64)
-// of a tie: only then is the division needed.
-HWY_INLINE VF rounded_quotient(VF v, VF inverse, VF divisor, VF zero_point) {
-    const DF df;
-    const VF least = hn::Set(df, -64.0f), most = hn::Set(df, 64.0f);
-    const VF product = hn::Min(hn::Max(hn::Mul(v, inverse), least), most);
-    VF rounded = hn::ConvertTo(df, hn::NearestInt(product));
-    const auto certain = hn::Lt(hn::Abs(hn::Sub(product, rounded)), hn::Set(df, 0.5f - 0x1p-16f));
-    if (HWY_UNLIKELY(!hn::AllTrue(df, certain)))
-        rounded = hn::ConvertTo(df, hn::NearestInt(hn::Min(hn::Max(hn::Div(v, divisor), least), most)));
-    return hn::Add(rounded, zero_point);
+// Whether a float element's path may be `nearest`.
+template <class Element> HWY_INLINE bool may_be_nearest(rounding r, const detail::encode_constants& k) {
+    return r == rounding::nearest_even && k.plain;
 }
 
 // Codes of 2 x Lanes(DF()) floats that the scale was applied to.
 template <class Element, element_path P> HWY_INLINE V16 element_codes(VF lo, VF hi, const run_state& state) {
-    const D16 d16;
-    if constexpr (P == element_path::integer) {
-        constexpr int_spec spec = Element::spec;
-        const DF df;
-        const auto one = [&](VF v) NUMFMT_SIMD_LAMBDA {
-            // Clamped first: rounding keeps the order, and the conversion to integer stays in range.
-            v = hn::Max(v, hn::Set(df, static_cast<float>(spec.min_code)));
-            v = hn::Min(v, hn::Set(df, static_cast<float>(spec.max_code)));
-            return hn::And(hn::BitCast(D32(), hn::NearestInt(v)), hn::Set(D32(), spec.code_mask()));
-        };
-        return hn::ConcatEven(d16, hn::BitCast(d16, one(hi)), hn::BitCast(d16, one(lo)));
-    } else if constexpr (P == element_path::stochastic) {
+    if constexpr (P == element_path::stochastic) {
         const D32 d;
+        const D16 d16;
         const V32 a = encode32<Element, true>(hn::BitCast(d, lo), state.random->next(), state.k);
         const V32 b = encode32<Element, true>(hn::BitCast(d, hi), state.random->next(), state.k);
         return hn::ConcatEven(d16, hn::BitCast(d16, b), hn::BitCast(d16, a));
     } else {
-        return encode16<Element, true>(fold(lo, hi), state.k);
+        return encode16 < Element, true, P != element_path::nearest > (fold(lo, hi), state.k);
+    }
+}
+
+// Codes of Lanes(D8()) floats that the scale was applied to; integer elements come as integers.
+template <class Element, element_path P, class V>
+HWY_INLINE V8 element_bytes(V a, V b, V c, V d, const run_state& state) {
+    if constexpr (P == element_path::integer) {
+        constexpr int_spec spec = Element::spec;
+        const V8 bytes = saturate_to_bytes<spec.is_signed>(a, b, c, d);
+        if constexpr (spec.is_signed) {
+            const hn::RebindToSigned<D8> ds;
+            const auto clamped = hn::Max(hn::BitCast(ds, bytes), hn::Set(ds, static_cast<int8_t>(spec.min_code)));
+            return hn::BitCast(D8(), hn::Min(clamped, hn::Set(ds, static_cast<int8_t>(spec.max_code))));
+        } else {
+            return hn::Min(bytes, hn::Set(D8(), static_cast<uint8_t>(spec.max_code)));
+        }
+    } else {
+#if NUMFMT_SIMD_HAVE_AVX512
+        if constexpr (P == element_path::nearest && nearest_even_encoder<Element>::serves)
+            return nearest_even_encoder<Element>(state.k.cap)(a, b, c, d);
+#endif
+        const V16 low = element_codes<Element, P>(a, b, state);
+        const V16 high = element_codes<Element, P>(c, d, state);
+        return join(low, high);
     }
 }
 
@@ -266,23 +185,44 @@ template <class Element, element_path P> HWY_INLINE V16 element_codes(VF lo, VF 
 template <class Element, int Bits, element_path P, class Scaled>
 HWY_INLINE void encode_chunk(const Scaled& scaled, const run_state& state, uint8_t* to, bool stream) {
     const size_t n = hn::Lanes(DF());
-    const auto codes16 = [&](size_t i)
-                             NUMFMT_SIMD_LAMBDA { return element_codes<Element, P>(scaled(i), scaled(i + n), state); };
-    const auto codes8 = [&](size_t i) NUMFMT_SIMD_LAMBDA {
-        const V16 lo = codes16(i);
-        const V16 hi = codes16(i + 2 * n);
-        return join(lo, hi);
+    const auto bytes = [&](size_t i) NUMFMT_SIMD_LAMBDA {
+        const auto a = scaled(i), b = scaled(i + n), c = scaled(i + 2 * n), d = scaled(i + 3 * n);
+        return element_bytes<Element, P>(a, b, c, d, state);
     };
     if constexpr (Bits == 8) {
-        store(codes8(0), D8(), to, stream);
+        store(bytes(0), D8(), to, stream);
     } else if constexpr (Bits == 6) {
-        store_packed6(codes8(0), to);
+        store_packed6(bytes(0), to);
     } else {
-        const V8 lo = codes8(0);
-        const V8 hi = codes8(4 * n);
+        const V8 lo = bytes(0);
+        const V8 hi = bytes(4 * n);
         store(pack_nibbles(lo, hi), D8(), to, stream);
     }
 }
+
+// The same for unsigned integer elements: round(x / divisor) + zero point, the quotients below 2^6 in magnitude. The
+// product with the reciprocal has the same nearest integer unless it lies within its error (below 2^-17) of a tie: only
+// then is a chunk divided. `inverse(i)`, `divisor(i)`, `zero_point(i)`: those of elements i .. i + Lanes(DF()) - 1.
+template <class Element, int Bits, class Loaded, class Inverse, class Divisor, class ZeroPoint>
+HWY_INLINE void encode_quotients(const Loaded& loaded, const Inverse& inverse, const Divisor& divisor,
+                                 const ZeroPoint& zero_point, const run_state& state, uint8_t* to, bool stream) {
+    const DF df;
+    VF farthest = hn::Zero(df);
+    const auto by_product = [&](size_t i) NUMFMT_SIMD_LAMBDA {
+        const VF product = hn::Mul(loaded(i), inverse(i));
+        const VI nearest = nearest_integers(product);
+        farthest = largest_magnitude(farthest, distance_to_integer(product, nearest));
+        return hn::Add(nearest, zero_point(i));
+    };
+    encode_chunk<Element, Bits, element_path::integer>(by_product, state, to, stream);
+    if (HWY_UNLIKELY(!hn::AllTrue(df, hn::Lt(farthest, hn::Set(df, 0.5f - 0x1p-16f))))) {
+        const auto by_quotient = [&](size_t i) NUMFMT_SIMD_LAMBDA {
+            return hn::Add(nearest_integers(hn::Div(loaded(i), divisor(i))), zero_point(i));
+        };
+        encode_chunk<Element, Bits, element_path::integer>(by_quotient, state, to, stream);
+    }
+}
+inline constexpr float largest_quotient = 62.0f;  // of amax and the rounded reciprocal, to be below 2^6 for certain
 
 // x[0..n) to packed codes from `to` on, whole bytes but for the last one, whose unused bits become zero.
 template <class Element, int Bits, element_path P, class Source>
@@ -292,9 +232,14 @@ HWY_NOINLINE void encode_run(const Source* x, int64_t n, uint8_t* to, const run_
     const VF inverse = hn::Set(df, state.inverse), divisor = hn::Set(df, state.divisor);
     const auto run = [&](const Source* from, uint8_t* out, bool nt) NUMFMT_SIMD_LAMBDA {
         if constexpr (P == element_path::integer && !Element::spec.is_signed) {
-            const VF zero_point = hn::Set(df, state.zero_point);
+            const VI zero_point = hn::Set(hn::RebindToSigned<D32>(), state.zero_point);
+            encode_quotients<Element, Bits>([&](size_t i) NUMFMT_SIMD_LAMBDA { return load_floats(from + i); },
+                                            [&](size_t) NUMFMT_SIMD_LAMBDA { return inverse; },
+                                            [&](size_t) NUMFMT_SIMD_LAMBDA { return divisor; },
+                                            [&](size_t) NUMFMT_SIMD_LAMBDA { return zero_point; }, state, out, nt);
+        } else if constexpr (P == element_path::integer) {
             const auto scaled = [&](size_t i) NUMFMT_SIMD_LAMBDA {
-                return rounded_quotient(load_floats(from + i), inverse, divisor, zero_point);
+                return nearest_integers(hn::Mul(load_floats(from + i), inverse));
             };
             encode_chunk<Element, Bits, P>(scaled, state, out, nt);
         } else if (state.divisor != 0) {
@@ -334,12 +279,12 @@ inline constexpr int highest_safe_exponent = 126;
 // Encodes rows [r0, r1) x columns [c0, c1) of x under one scale.
 template <class S, class Source>
 void encode_block(matrix_view<const Source> x, int64_t r0, int64_t r1, int64_t c0, int64_t c1,
-                  const quantized_view<S>& out, const numfmt::detail::block_scale<S>& scale, bool finite, rounding r,
-                  const quantize_options& options, bool stream) {
+                  const quantized_view<S>& out, const numfmt::detail::block_scale<S>& scale,
+                  const numfmt::detail::block_range& range, rounding r, const quantize_options& options, bool stream) {
     using element = typename S::element;
     constexpr int bits = scheme_traits<S>::element_bits;
-    const bool stochastic = r == rounding::stochastic;
-    bool fast = !scale.poisoned;
+    const bool stochastic = r == rounding::stochastic, finite = !range.nonfinite();
+    bool fast = !scale.poisoned, nearest = false;
     run_state state;
     if constexpr (scheme_traits<S>::power_of_two_scale) {
         fast = fast && scale.exponent >= lowest_safe_exponent<element>() && scale.exponent <= highest_safe_exponent;
@@ -347,7 +292,8 @@ void encode_block(matrix_view<const Source> x, int64_t r0, int64_t r1, int64_t c
     } else if constexpr (integer_format<element>) {
         state.inverse = 1.0f / scale.value;
         state.divisor = scale.value;
-        state.zero_point = static_cast<float>(scale.zero_point);
+        state.zero_point = scale.zero_point;
+        fast = fast && bit_cast<float>(range.amax) * state.inverse <= largest_quotient;
     } else {
         state.inverse = scale.inverse;
         if (!S::has_tensor_scale && options.division == scale_division::divide) state.divisor = scale.value;
@@ -358,6 +304,8 @@ void encode_block(matrix_view<const Source> x, int64_t r0, int64_t r1, int64_t c
     } else {
         state.k = detail::make_constants<element>(r, options.element);
         fast = fast && (stochastic || state.k.plain);
+        // 0 x Inf would be a NaN.
+        nearest = finite && state.inverse <= numfmt::detail::largest_float && may_be_nearest<element>(r, state.k);
     }
     for (int64_t row = r0; row < r1; ++row) {
         const Source* const from = x.row(row) + c0;
@@ -372,6 +320,8 @@ void encode_block(matrix_view<const Source> x, int64_t r0, int64_t r1, int64_t c
             draws random(options.seed, options.offset + index);
             state.random = &random;
             encode_run<element, bits, element_path::stochastic>(from, c1 - c0, to, state, false);
+        } else if (nearest) {
+            encode_run<element, bits, element_path::nearest>(from, c1 - c0, to, state, stream);
         } else {
             encode_run<element, bits, element_path::plain>(from, c1 - c0, to, state, stream);
         }
@@ -392,7 +342,7 @@ void quantize_block(matrix_view<const Source> x, const quantized_view<S>& out, n
     const auto scale = numfmt::detail::choose_scale<S>(range, tensor, options);
     out.scale(i, j) = scale.stored;
     if constexpr (S::has_zero_point) pack<4>(&scale.zero_point, 1, out.zero_row(i), j);
-    encode_block<S>(x, r0, r1, c0, c1, out, scale, !range.nonfinite(), r, options, stream);
+    encode_block<S>(x, r0, r1, c0, c1, out, scale, range, r, options, stream);
 }
 
 /// Encodes rows [first, last) of a tensor with one scale, chosen from the range of all its rows. The scale itself is
@@ -404,37 +354,19 @@ void quantize_rows_under(matrix_view<const Source> x, const quantized_view<S>& o
     static_assert(!S::has_zero_point);
     const bool stream = x.shape.rows * x.shape.cols * static_cast<int64_t>(sizeof(Source)) >= stream_threshold;
     const auto scale = numfmt::detail::choose_scale<S>(range, {}, options);
-    encode_block<S>(x, first, last, 0, x.shape.cols, out, scale, !range.nonfinite(), r, options, stream);
+    encode_block<S>(x, first, last, 0, x.shape.cols, out, scale, range, r, options, stream);
     if (stream) hwy::FlushStream();
 }
 
 // --- many small blocks at once
 // -------------------------------------------------------------------------------------------
 
-/// True where every block of a row begins on a byte of its packed codes.
-template <class S>
-inline constexpr bool begins_on_bytes =
-    S::block.cols == whole || S::block.cols % 8 * scheme_traits<S>::element_bits % 8 == 0;
-
-/// True where a whole vector of blocks is worked on at once: blocks of a row, of 16 to 128 elements.
-template <class S>
-inline constexpr bool has_groups = S::block.rows == 1 && S::block.cols <= 128 && S::block.cols % 16 == 0 &&
-                                   (scheme_traits<S>::power_of_two_scale || S::has_tensor_scale ||
-                                    std::is_same_v<typename S::scale, float> || integer_format<typename S::element>);
-
-/// Blocks of a group: at most Lanes(D32()), so many of the `left` whole ones as fill whole chunks of `chunk` elements.
-template <class S> HWY_INLINE int64_t group_size(int64_t left, int64_t chunk) {
-    const int64_t most = numfmt::detail::min(left, static_cast<int64_t>(hn::Lanes(D32())));
-    const int64_t unit = numfmt::detail::max(chunk / S::block.cols, int64_t{1});
-    return most / unit * unit;
-}
-
 // The scales of a group, one block per entry.
 struct group_scales {
     alignas(64) uint32_t stored[16];
     alignas(64) float factors[16];   // elements are multiplied by these,
     alignas(64) float divisors[16];  // or divided by these
-    alignas(64) float zero_points[16];
+    alignas(64) int32_t zero_points[16];
 };
 
 // Power-of-two scales, from the largest magnitudes. This and the next three: false where a block needs the reference.
@@ -478,13 +410,13 @@ HWY_INLINE bool choose_two_level_scales(V32 maxima, numfmt::detail::tensor_scale
     constexpr detail::encode_constants k =
         detail::make_constants<scale_format>(rounding::nearest_even, {.overflow = overflow::saturate});
     const V32 codes = encode32<scale_format, false>(hn::BitCast(d, t), hn::Zero(d), k);
+    if (!hn::AllFalse(d, greater_than(codes, hn::Set(d, scale_format::spec.max_finite_code())))) return false;  // NaN
     hn::Store(codes, d, g.stored);
-    static constexpr detail::value_table<scale_format> table{};
-    for (size_t i = 0; i < hn::Lanes(d); ++i) g.factors[i] = table.value[g.stored[i]];
-    const VF value = hn::Load(df, g.factors);
+    const VF value = scale_values<scale_format>(codes);
     const VF inverse = torchao ? hn::Div(hn::Set(df, tensor.inverse), value)
                                : hn::Min(hn::Div(hn::Set(df, 1.0f), hn::Mul(value, hn::Set(df, tensor.multiplier))),
                                          hn::Set(df, numfmt::detail::largest_float));
+    if (!hn::AllTrue(df, hn::Le(inverse, hn::Set(df, numfmt::detail::largest_float)))) return false;  // 0 x Inf is NaN
     hn::Store(inverse, df, g.factors);
     return true;
 }
@@ -510,9 +442,10 @@ HWY_INLINE bool choose_int4_scales(V32 maxima, const Source* x, int64_t count, c
     const D32 d;
     const DF df;
     const VF zero = hn::Zero(df), floor = hn::Set(df, options.amax_floor);
-    VF low = block_reduction<lows, block>(x, count), high = block_reduction<highs, block>(x, count);
-    VF s = zero;
+    VF low = zero, s = zero;
     if constexpr (S::has_zero_point) {
+        low = block_reduction<lows, block>(x, count);
+        VF high = block_reduction<highs, block>(x, count);
         if (options.int4_range == int4_range::include_zero) {
             low = hn::Min(low, zero);
             high = hn::Max(high, zero);
@@ -531,7 +464,9 @@ HWY_INLINE bool choose_int4_scales(V32 maxima, const Source* x, int64_t count, c
                 s = hn::Div(amax, hn::Set(df, 7.5f));
                 break;
             case int4_symmetric_range::no_clipping:
-                s = hn::Max(hn::Div(hn::Neg(low), hn::Set(df, 8.0f)), hn::Div(high, hn::Set(df, 7.0f)));
+                low = block_reduction<lows, block>(x, count);
+                s = block_reduction<highs, block>(x, count);
+                s = hn::Max(hn::Div(hn::Neg(low), hn::Set(df, 8.0f)), hn::Div(s, hn::Set(df, 7.0f)));
                 s = hn::Max(s, hn::Set(df, options.amax_floor / 7.0f));
                 break;
         }
@@ -555,13 +490,17 @@ HWY_INLINE bool choose_int4_scales(V32 maxima, const Source* x, int64_t count, c
         value = load_floats(scales);
     }
     hn::Store(value, df, g.divisors);
-    hn::Store(hn::Div(hn::Set(df, 1.0f), value), df, g.factors);
+    const VF inverse = hn::Div(hn::Set(df, 1.0f), value);
+    if (!hn::AllTrue(df, hn::Le(hn::Mul(hn::BitCast(df, maxima), inverse), hn::Set(df, largest_quotient))))
+        return false;
+    hn::Store(inverse, df, g.factors);
+    const hn::RebindToSigned<D32> ds;
     if constexpr (S::has_zero_point) {
         // -round(low / value), clamped to the codes.
         const VF quotient = hn::Max(hn::Min(hn::Div(low, value), zero), hn::Set(df, -levels));
-        hn::Store(hn::Neg(hn::ConvertTo(df, hn::NearestInt(quotient))), df, g.zero_points);
+        hn::Store(hn::Neg(nearest_integers(quotient)), ds, g.zero_points);
     } else {
-        hn::Store(hn::Set(df, static_cast<float>(S::fixed_zero_point)), df, g.zero_points);
+        hn::Store(hn::Set(ds, S::fixed_zero_point), ds, g.zero_points);
     }
     return true;
 }
@@ -617,25 +556,33 @@ HWY_INLINE bool quantize_group(matrix_view<const Source> x, const quantized_view
         state.random->seek(options.offset + static_cast<uint64_t>(row) * static_cast<uint64_t>(x.shape.cols) +
                            static_cast<uint64_t>(j * block));
     }
-    constexpr bool by_quotient = integer_format<element> && !scheme_traits<S>::power_of_two_scale;
     constexpr bool may_divide = !scheme_traits<S>::power_of_two_scale && !S::has_tensor_scale;
     const bool divide = may_divide && options.division == scale_division::divide;
     const int64_t step = chunk_elements<bits>(), total = block * count;
     for (int64_t i = 0; i < total; i += step) {
-        const auto scaled = [&](size_t k) NUMFMT_SIMD_LAMBDA {
-            const size_t at = static_cast<size_t>(i) + k, b = at / block;
-            const VF v = load_floats(from + at);
-            if constexpr (by_quotient) {
-                return rounded_quotient(v, hn::Set(df, g.factors[b]), hn::Set(df, g.divisors[b]),
-                                        hn::Set(df, g.zero_points[b]));
-            } else {
+        const auto loaded = [&](size_t k) NUMFMT_SIMD_LAMBDA { return load_floats(from + i + k); };
+        const auto block_of = [&](size_t k) NUMFMT_SIMD_LAMBDA { return (static_cast<size_t>(i) + k) / block; };
+        const auto factor = [&](size_t k) NUMFMT_SIMD_LAMBDA { return hn::Set(df, g.factors[block_of(k)]); };
+        const auto divisor = [&](size_t k) NUMFMT_SIMD_LAMBDA { return hn::Set(df, g.divisors[block_of(k)]); };
+        uint8_t* const codes = to + i / 8 * bits;
+        if constexpr (P == element_path::integer && !scheme_traits<S>::power_of_two_scale) {
+            const auto zero_point = [&](size_t k) NUMFMT_SIMD_LAMBDA {
+                return hn::Set(hn::RebindToSigned<D32>(), g.zero_points[block_of(k)]);
+            };
+            encode_quotients<element, bits>(loaded, factor, divisor, zero_point, state, codes, stream);
+        } else if constexpr (P == element_path::integer) {
+            const auto scaled = [&](size_t k)
+                                    NUMFMT_SIMD_LAMBDA { return nearest_integers(hn::Mul(loaded(k), factor(k))); };
+            encode_chunk<element, bits, P>(scaled, state, codes, stream);
+        } else {
+            const auto scaled = [&](size_t k) NUMFMT_SIMD_LAMBDA {
                 if constexpr (may_divide) {
-                    if (divide) return hn::Div(v, hn::Set(df, g.divisors[b]));
+                    if (divide) return hn::Div(loaded(k), divisor(k));
                 }
-                return hn::Mul(v, hn::Set(df, g.factors[b]));
-            }
-        };
-        encode_chunk<element, bits, P>(scaled, state, to + i / 8 * bits, stream);
+                return hn::Mul(loaded(k), factor(k));
+            };
+            encode_chunk<element, bits, P>(scaled, state, codes, stream);
+        }
     }
     return true;
 }
@@ -685,280 +632,15 @@ void quantize_rows(matrix_view<const Source> x, quantized_view<S> out, numfmt::d
                 groups = true;
                 quantize_rows_of_groups<S, stochastic>(x, out, tensor, first, last, r, options, false);
             } else {
-                groups = detail::make_constants<element>(r, options.element).plain;
-                if (groups) quantize_rows_of_groups<S, plain>(x, out, tensor, first, last, r, options, stream);
+                // Other roundings, which are rare, go block by block.
+                groups = may_be_nearest<element>(r, detail::make_constants<element>(r, options.element));
+                if (groups) quantize_rows_of_groups<S, nearest>(x, out, tensor, first, last, r, options, stream);
             }
         }
         if (!groups) {
             const int64_t blocks = out.scale_shape().cols;
             for (int64_t i = first; i < last; ++i)
                 for (int64_t j = 0; j < blocks; ++j) quantize_block<S>(x, out, tensor, i, j, r, options, stream);
-        }
-        if (stream) hwy::FlushStream();
-    }
-}
-
-// --- decoding
-// --------------------------------------------------------------------------------------------------------------
-
-// Upper halves of the values of Lanes(D8()) codes.
-template <class Element> HWY_INLINE void decode_codes(V8 codes, V16& lo, V16& hi) {
-#if NUMFMT_SIMD_HAVE_VBMI
-    __m512i low, high;
-    plane_decoder<Element, float>::planes(codes.raw, low, high);
-    lo = V16{interleave_planes<0>(low, high)};
-    hi = V16{interleave_planes<1>(low, high)};
-#else
-    const D16 d;
-    const hn::Half<D8> half;
-    lo = decode16<Element>(hn::PromoteTo(d, hn::LowerHalf(half, codes)));
-    hi = decode16<Element>(hn::PromoteTo(d, hn::UpperHalf(half, codes)));
-#endif
-}
-
-// How codes become values: a factor, or an addend for the exponent, for each quarter of Lanes(D8()) codes.
-struct quarter_scales {
-    float factor[4] = {1, 1, 1, 1};
-    int exponent[4] = {0, 0, 0, 0};  // of quarters 0 and 2, where exponents are added
-    int zero_point[4] = {0, 0, 0, 0};
-
-    static quarter_scales all(float factor, int exponent, int zero) {
-        return {{factor, factor, factor, factor}, {exponent, exponent, exponent, exponent}, {zero, zero, zero, zero}};
-    }
-};
-
-// S is a run_scheme.
-template <class S, class Target> struct chunk_decoder {
-    using element = typename S::element;
-    // Byte planes widen to floats in one permutation each, and a multiplication scales them.
-    static constexpr bool by_planes = NUMFMT_SIMD_HAVE_VBMI && float_format<element> && std::is_same_v<Target, float>;
-    // Else, elements that are all finite can be scaled by adding to the exponents of their upper halves.
-    static constexpr bool add_exponent = [] {
-        if constexpr (!by_planes && scheme_traits<S>::power_of_two_scale && float_format<element>)
-            return element::spec.specials == special_values::finite;
-        else
-            return false;
-    }();
-
-    // Lanes(D8()) codes to as many values.
-    static HWY_INLINE void decode(V8 codes, const quarter_scales& scales, Target* y, bool stream) {
-        const size_t n = hn::Lanes(DF());
-        const D16 d16;
-        const DF df;
-        const VF f0 = hn::Set(df, scales.factor[0]), f1 = hn::Set(df, scales.factor[1]);
-        const VF f2 = hn::Set(df, scales.factor[2]), f3 = hn::Set(df, scales.factor[3]);
-        if constexpr (integer_format<element>) {
-            const hn::Half<D8> half;
-            const V16 lo = hn::PromoteTo(d16, hn::LowerHalf(half, codes)),
-                      hi = hn::PromoteTo(d16, hn::UpperHalf(half, codes));
-            put(hn::Mul(integer_values<0>(lo, scales.zero_point[0]), f0),
-                hn::Mul(integer_values<1>(lo, scales.zero_point[1]), f1), y, stream);
-            put(hn::Mul(integer_values<0>(hi, scales.zero_point[2]), f2),
-                hn::Mul(integer_values<1>(hi, scales.zero_point[3]), f3), y + 2 * n, stream);
-#if NUMFMT_SIMD_HAVE_VBMI
-        } else if constexpr (by_planes) {
-            __m512i low, high;
-            plane_decoder<element, float>::planes(codes.raw, low, high);
-            const auto part = [&](__m512i bits, VF factor)
-                                  NUMFMT_SIMD_LAMBDA { return hn::Mul(hn::BitCast(df, V32{bits}), factor); };
-            put(part(widen_planes<0>(low, high), f0), part(widen_planes<1>(low, high), f1), y, stream);
-            put(part(widen_planes<2>(low, high), f2), part(widen_planes<3>(low, high), f3), y + 2 * n, stream);
-#endif
-        } else {
-            V16 lo = hn::Zero(d16), hi = lo;
-            decode_codes<element>(codes, lo, hi);
-            if constexpr (add_exponent) {
-                lo = raise(lo, scales.exponent[0]);
-                hi = raise(hi, scales.exponent[2]);
-                if constexpr (std::is_same_v<Target, bf16>) {
-                    store(lo, d16, y, stream);
-                    store(hi, d16, y + 2 * n, stream);
-                } else {
-                    put(widen_lower(lo), widen_upper(lo), y, stream);
-                    put(widen_lower(hi), widen_upper(hi), y + 2 * n, stream);
-                }
-            } else {
-                put(hn::Mul(widen_lower(lo), f0), hn::Mul(widen_upper(lo), f1), y, stream);
-                put(hn::Mul(widen_lower(hi), f2), hn::Mul(widen_upper(hi), f3), y + 2 * n, stream);
-            }
-        }
-    }
-
-  private:
-    static HWY_INLINE V16 raise(V16 h, int exponent) {
-        const D16 d;
-        const auto zero = hn::Eq(hn::And(h, hn::Set(d, 0x7FFF)), hn::Zero(d));
-        return hn::IfThenElse(zero, h, hn::Add(h, hn::Set(d, static_cast<uint16_t>(exponent * 128))));
-    }
-    template <int Part> static HWY_INLINE VF integer_values(V16 codes, int zero_point) {
-        constexpr int_spec spec = element::spec;
-        const hn::RebindToSigned<D32> ds;
-        const hn::Half<D16> half;
-        V32 wide = hn::Zero(D32());
-        if constexpr (Part == 0)
-            wide = hn::PromoteTo(D32(), hn::LowerHalf(half, codes));
-        else
-            wide = hn::PromoteTo(D32(), hn::UpperHalf(half, codes));
-        auto q = hn::BitCast(ds, wide);
-        if constexpr (spec.is_signed)
-            q = hn::ShiftRight<32 - spec.bits>(hn::ShiftLeft<32 - spec.bits>(q));
-        else
-            q = hn::Sub(q, hn::Set(ds, zero_point));
-        return hn::ConvertTo(DF(), q);
-    }
-    static HWY_INLINE void put(VF lo, VF hi, Target* y, bool stream) {
-        const size_t n = hn::Lanes(DF());
-        if constexpr (std::is_same_v<Target, float>) {
-            store(lo, DF(), y, stream);
-            store(hi, DF(), y + n, stream);
-        } else {
-            store(narrow<Target>(lo, hi), D16(), y, stream);
-        }
-    }
-};
-
-// y[0..n) from packed codes that start on a byte, all under one scale.
-template <class S, class Target>
-HWY_NOINLINE void decode_run(const quarter_scales& scales, const uint8_t* from, int64_t n, Target* y, bool stream) {
-    using decoder = chunk_decoder<S, Target>;
-    constexpr int bits = scheme_traits<S>::element_bits;
-    const int64_t step = static_cast<int64_t>(hn::Lanes(D8()));
-    if (stream && reinterpret_cast<uintptr_t>(y) % hn::Lanes(D8()) != 0) stream = false;
-    int64_t i = 0;
-    for (; i + step <= n; i += step) decoder::decode(load_codes<bits>(from + i / 8 * bits), scales, y + i, stream);
-    if (i < n) {
-        alignas(64) uint8_t in[max_lanes8] = {};
-        alignas(64) Target out[max_lanes8];
-        std::memcpy(in, from + i / 8 * bits, static_cast<size_t>(packed_row_bytes(n - i, bits)));
-        decoder::decode(load_codes<bits>(in), scales, out, false);
-        std::memcpy(static_cast<void*>(y + i), out, static_cast<size_t>(n - i) * sizeof(Target));
-    }
-}
-
-template <class Element> constexpr bool exact_under(int exponent) {
-    return exponent >= detail::exact_exponents<Element>::lowest &&
-           exponent <= detail::exact_exponents<Element>::highest;
-}
-
-// Columns [j, last) of scales of one row of blocks, each block on its own.
-template <class S, class Target>
-void decode_blocks(const quantized_view<const S>& q, matrix_view<Target> y, int64_t i, int64_t row, int64_t j,
-                   int64_t last, float multiplier, bool stream) {
-    using element = typename S::element;
-    constexpr int bits = scheme_traits<S>::element_bits;
-    for (; j < last; ++j) {
-        const int64_t c0 = j == 0 ? 0 : j * S::block.cols;
-        const int64_t n = numfmt::detail::min(y.shape.cols - c0, S::block.cols);
-        uint8_t zero_point = 0;
-        if constexpr (S::has_zero_point) zero_point = q.zero_point(i, j);
-        const auto scale = numfmt::detail::scale_from_storage<S>(q.scale(i, j), zero_point, multiplier);
-        bool fast = !scale.poisoned;
-        float factor = scale.value;
-        if constexpr (scheme_traits<S>::power_of_two_scale) {
-            fast = fast && exact_under<element>(scale.exponent);
-            if (fast) factor = numfmt::detail::exact_pow2(scale.exponent - detail::fraction_bits<element>);
-        }
-        if (fast) {
-            const uint8_t* const from = q.code_row(row) + c0 / 8 * bits + c0 % 8 * bits / 8;
-            decode_run<detail::run_scheme<S>>(quarter_scales::all(factor, scale.exponent, scale.zero_point), from, n,
-                                              y.row(row) + c0, stream);
-        } else {
-            detail::reference_run_values<S>(scale, q.code_row(row), c0, n, y.row(row) + c0);
-        }
-    }
-}
-
-// `count` blocks of a row from block j on. False: nothing was written, they have to be done one by one.
-template <class S, class Target>
-HWY_INLINE bool decode_group(const quantized_view<const S>& q, matrix_view<Target> y, int64_t row, int64_t j,
-                             int64_t count, float multiplier, bool stream) {
-    using element = typename S::element;
-    using decoder = chunk_decoder<detail::run_scheme<S>, Target>;
-    using storage = typename scheme_traits<S>::scale_storage;
-    constexpr int bits = scheme_traits<S>::element_bits;
-    constexpr int block = static_cast<int>(S::block.cols);
-    const D32 d;
-    const DF df;
-    const size_t lanes = hn::Lanes(d);
-    storage stored[16] = {};
-    alignas(64) float factors[16];
-    alignas(64) int32_t exponents[16];
-    uint8_t zero_points[16] = {};
-    for (int64_t b = 0; b < 16; ++b) stored[b] = q.scale(row, j + (b < count ? b : 0));
-    if constexpr (scheme_traits<S>::power_of_two_scale) {
-        // 2^(code - 127 - fraction bits), where every value of the block is a normal float.
-        constexpr int lowest = detail::exact_exponents<element>::lowest + 127;
-        constexpr int highest = detail::exact_exponents<element>::highest + 127;
-        const hn::Rebind<uint8_t, D32> d8;
-        const hn::RebindToSigned<D32> ds;
-        const auto code = hn::BitCast(ds, hn::PromoteTo(d, hn::LoadU(d8, stored)));
-        const auto in_range = hn::And(hn::Gt(code, hn::Set(ds, lowest - 1)), hn::Gt(hn::Set(ds, highest + 1), code));
-        if (!hn::AllTrue(ds, in_range)) return false;
-        const auto field = hn::Sub(code, hn::Set(ds, detail::fraction_bits<element>));
-        hn::Store(hn::BitCast(df, hn::ShiftLeft<23>(field)), df, factors);
-        if constexpr (decoder::add_exponent) hn::Store(hn::Sub(code, hn::Set(ds, 127)), ds, exponents);
-    } else {
-        for (size_t b = 0; b < lanes; ++b) factors[b] = numfmt::detail::load_scale<S>(stored[b]);
-        const VF value = hn::Load(df, factors);
-        const auto nan = greater_than(magnitude_bits(value), hn::Set(d, numfmt::detail::f32_infinity));
-        if (!hn::AllFalse(d, nan)) return false;
-        if constexpr (S::has_tensor_scale) hn::Store(hn::Mul(value, hn::Set(df, multiplier)), df, factors);
-        if constexpr (S::has_zero_point) unpack<4>(q.zero_row(row), j, count, zero_points);
-        if constexpr (requires { S::fixed_zero_point; }) {
-            for (uint8_t& z : zero_points) z = static_cast<uint8_t>(S::fixed_zero_point);
-        }
-    }
-    const uint8_t* const from = q.code_row(row) + j * block / 8 * bits;
-    Target* const to = y.row(row) + j * block;
-    const int64_t step = static_cast<int64_t>(hn::Lanes(D8())), total = block * count;
-    for (int64_t e = 0; e < total; e += step) {
-        quarter_scales scales;
-        for (size_t part = 0; part < 4; ++part) {
-            const size_t b = (static_cast<size_t>(e) + part * lanes) / block;
-            if constexpr (decoder::add_exponent)
-                scales.exponent[part] = exponents[b];
-            else
-                scales.factor[part] = factors[b];
-            if constexpr (integer_format<element>) scales.zero_point[part] = zero_points[b];
-        }
-        decoder::decode(load_codes<bits>(from + e / 8 * bits), scales, to + e, stream);
-    }
-    return true;
-}
-
-/// Dequantizes scale rows [first, last) of `q` into `y`, whose shapes agree; rows [first, last) where a block has all
-/// rows.
-template <class S, class Target>
-void dequantize_rows(quantized_view<const S> q, matrix_view<Target> y, int64_t first, int64_t last) {
-    if constexpr (!begins_on_bytes<S>) {
-        detail::reference_values<S>(q, y, first, last);
-    } else {
-        const bool stream = y.shape.rows * y.shape.cols * static_cast<int64_t>(sizeof(Target)) >= stream_threshold;
-        float multiplier = 1;
-        if constexpr (S::has_tensor_scale) {
-            if (q.parts().tensor_scale != nullptr) multiplier = *q.parts().tensor_scale;
-        }
-        const int64_t blocks = q.scale_shape().cols;
-        constexpr bool one_row = S::block.rows == whole;
-        for (int64_t unit = first; unit < last; ++unit) {
-            const int64_t i = one_row ? 0 : unit;
-            const int64_t r0 = one_row ? unit : unit * S::block.rows;
-            const int64_t r1 = one_row ? unit + 1 : r0 + numfmt::detail::min(y.shape.rows - r0, S::block.rows);
-            for (int64_t row = r0; row < r1; ++row) {
-                int64_t j = 0;
-                if constexpr (has_groups<S>) {
-                    const int64_t whole_blocks = y.shape.cols / S::block.cols,
-                                  chunk = static_cast<int64_t>(hn::Lanes(D8()));
-                    const bool aligned = reinterpret_cast<uintptr_t>(y.row(row)) % hn::Lanes(D8()) == 0;
-                    for (int64_t n = group_size<S>(whole_blocks, chunk); n > 0;
-                         n = group_size<S>(whole_blocks - j, chunk)) {
-                        if (!decode_group<S>(q, y, row, j, n, multiplier, stream && aligned))
-                            decode_blocks<S>(q, y, i, row, j, j + n, multiplier, false);
-                        j += n;
-                    }
-                }
-                decode_blocks<S>(q, y, i, row, j, blocks, multiplier, stream);
-            }
         }
         if (stream) hwy::FlushStream();
     }
@@ -990,10 +672,6 @@ template <class S, class Source>
 void quantize_rows(matrix_view<const Source> x, quantized_view<S> out, numfmt::detail::tensor_scale tensor, rounding r,
                    const quantize_options& options, int64_t first, int64_t last) {
     detail::reference_rows<S>(x, out, tensor, r, options, first, last);
-}
-template <class S, class Target>
-void dequantize_rows(quantized_view<const S> q, matrix_view<Target> y, int64_t first, int64_t last) {
-    detail::reference_values<S>(q, y, first, last);
 }
 template <class S, class Source>
 numfmt::detail::block_range range_of_rows(matrix_view<const Source> x, int64_t first, int64_t last) {
