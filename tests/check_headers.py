@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 # Checks with one compiler that every header under include/numfmt compiles alone (and twice in a row) under the strict
 # warnings, and that all of them together can be included by two translation units of one program.
-"""usage: check_headers.py INCLUDE_DIR --cxx CXX --work DIR [--system DIRS] [--leave-out ROOM...] [--flags F...]
+"""usage: check_headers.py INCLUDE_DIR --cxx CXX --work DIR [--system DIRS] [--only ROOM...] [--leave-out ROOM...] [--flags F...]
        check_headers.py --self-test --cxx CXX --work DIR [--flags F...]   (--flags comes last)
 
 INCLUDE_DIR  the folder that holds numfmt/
 --system     include folders of third-party headers, separated by ';'
+--only       rooms or files, relative to numfmt/, that are looked at; default: all
 --leave-out  rooms or files, relative to numfmt/, that need another compiler or a library that is not there
 """
 import argparse
@@ -32,21 +33,25 @@ class Compiler:
         return done.returncode == 0, done.stdout
 
 
-def find_headers(include_dir, leave_out):
+def find_headers(include_dir, leave_out, only):
     library = include_dir / "numfmt"
     headers = []
-    for path in sorted(library.rglob("*.hpp")):
+    for path in sorted([*library.rglob("*.hpp"), *library.rglob("*.h")]):
         relative = path.relative_to(library)
-        if not any(relative == pathlib.Path(o) or pathlib.Path(o) in relative.parents for o in leave_out):
+
+        def is_in(rooms):
+            return any(relative == pathlib.Path(room) or pathlib.Path(room) in relative.parents for room in rooms)
+
+        if not is_in(leave_out) and (not only or is_in(only)):
             headers.append("numfmt/" + relative.as_posix())
     return headers
 
 
-def check(include_dir, compiler, work, leave_out):
+def check(include_dir, compiler, work, leave_out=(), only=()):
     """Names of what failed; prints the compiler's messages."""
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    headers = find_headers(include_dir, leave_out)
+    headers = find_headers(include_dir, leave_out, only)
     if not headers:
         print(f"no headers under {include_dir}/numfmt")
         return ["no headers"]
@@ -85,7 +90,7 @@ def check(include_dir, compiler, work, leave_out):
     return []
 
 
-# Fabricated trees: what each consists of, and what must be reported.
+# Fabricated trees: what each consists of, what must be reported, and further arguments of check().
 SELF_TEST = [
     ("good", {"a.hpp": "#pragma once\ninline int f() { return 1; }\n"}, []),
     ("not self-contained", {"a.hpp": "#pragma once\nstruct s {};\n", "b.hpp": "#pragma once\ninline s g() { return {}; }\n"},
@@ -95,12 +100,17 @@ SELF_TEST = [
     ("not inline", {"a.hpp": "#pragma once\nint f();\nint f() { return 1; }\n"}, ["two units"]),
     ("clash", {"a.hpp": "#pragma once\nstruct s {};\n", "io/b.hpp": "#pragma once\nstruct s { int i; };\n"}, ["two units"]),
     ("empty", {}, ["no headers"]),
+    ("name in .h", {"a.h": "struct s {};\n"}, ["numfmt/a.h"]),
+    ("room left out", {"a.hpp": "#pragma once\n", "io/b.hpp": "wrong"}, [], {"leave_out": ["io"]}),
+    ("one room", {"a.hpp": "wrong", "io/b.hpp": "#pragma once\n"}, [], {"only": ["io"]}),
+    ("fault in one room", {"a.hpp": "#pragma once\n", "io/b.hpp": "wrong"}, ["numfmt/io/b.hpp"], {"only": ["io"]}),
+    ("no such room", {"a.hpp": "#pragma once\n"}, ["no headers"], {"only": ["io"]}),
 ]
 
 
 def self_test(compiler, work):
     faults = 0
-    for name, files, expected in SELF_TEST:
+    for name, files, expected, *further in SELF_TEST:
         tree = work / name.replace(" ", "_")
         shutil.rmtree(tree, ignore_errors=True)
         tree.mkdir(parents=True)
@@ -108,7 +118,7 @@ def self_test(compiler, work):
             path = tree / "numfmt" / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        found = check(tree, compiler, tree / "work", [])
+        found = check(tree, compiler, tree / "work", **(further[0] if further else {}))
         verdict = "as expected" if found == expected else f"WRONG, expected {expected}"
         print(f"self-test: {name}: reported {found}, {verdict}\n")
         faults += found != expected
@@ -122,6 +132,7 @@ def main():
     parser.add_argument("--cxx", required=True)
     parser.add_argument("--work", required=True, type=pathlib.Path)
     parser.add_argument("--system", default="")
+    parser.add_argument("--only", nargs="*", default=[], action="extend")
     parser.add_argument("--leave-out", nargs="*", default=[], action="extend")
     # Everything after --flags belongs to the compiler; they begin with '-', which argparse would take for its own.
     arguments = sys.argv[1:]
@@ -135,7 +146,7 @@ def main():
         return 1 if self_test(compiler, options.work) else 0
     if options.include_dir is None:
         parser.error("INCLUDE_DIR is missing")
-    return 1 if check(options.include_dir.resolve(), compiler, options.work, options.leave_out) else 0
+    return 1 if check(options.include_dir.resolve(), compiler, options.work, options.leave_out, options.only) else 0
 
 
 if __name__ == "__main__":
