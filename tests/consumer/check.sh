@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Uses numfmt from another project in one of the documented ways: configures, builds, runs, compares what it prints.
-# usage: check.sh CASE SOURCE WORK CMAKE CXX
+# usage: check.sh CASE SOURCE WORK CMAKE CXX [BUILD|NVCC]
+#   BUILD  case simd: a build tree of numfmt in which numfmt::simd is built already; it is installed, not built again
+#   NVCC   case cuda: the compiler
 set -euo pipefail
 
-case_name=$1 source=$2 work=$3 cmake=$4 cxx=$5
+case_name=$1 source=$2 work=$3 cmake=$4 cxx=$5 extra=${6:-}
 here=$source/tests/consumer
 version=$(sed -n 's/^#define NUMFMT_VERSION_[A-Z]* *\([0-9]*\).*/\1/p' "$source/include/numfmt/core/config.hpp" | paste -sd .)
 expected="numfmt $version: 3.140625"
@@ -20,17 +22,22 @@ fail() {
     exit 1
 }
 
+# check_installed: nothing of ours in the text files of $prefix (an archive carries debug information).
+check_installed() {
+    if grep -rE -e '-Werror|-Wall|-fsanitize|numfmt_dev_flags' "$prefix" --include='*.cmake'; then
+        fail "the installed package carries our development flags"
+    fi
+    if grep -rIF -e "$source" "$prefix"; then
+        fail "the installed package names the source tree"
+    fi
+}
+
 # install_numfmt [cmake options]: installs numfmt into $prefix the way a packager does.
 install_numfmt() {
     "$cmake" -S "$source" -B "$work/numfmt" -DNUMFMT_BUILD_TESTS=OFF -DNUMFMT_BUILD_EXAMPLES=OFF -DNUMFMT_BUILD_BENCH=OFF -DNUMFMT_WITH_SIMD=OFF "$@"
     "$cmake" --build "$work/numfmt"
     "$cmake" --install "$work/numfmt" --prefix "$prefix"
-    if grep -rE -e '-Werror|-Wall|-fsanitize|numfmt_dev_flags' "$prefix" --include='*.cmake'; then
-        fail "the installed package carries our development flags"
-    fi
-    if grep -rF -e "$source" "$prefix"; then
-        fail "the installed package names the source tree"
-    fi
+    check_installed
 }
 
 # configure NAME [cmake options]; then build_and_run NAME.
@@ -115,6 +122,32 @@ io)
     configure installed -DCONSUMER_COMPONENTS=io
     build_and_run installed
     configure subproject -DCONSUMER_MODE=add_subdirectory "-DNUMFMT_SOURCE=$source" -DCONSUMER_COMPONENTS=io
+    build_and_run subproject
+    ;;
+simd)
+    "$cmake" --install "$extra" --prefix "$prefix"
+    check_installed
+    [ -n "$(find "$prefix" -name 'libnumfmt_simd.*')" ] || fail "the library was not installed"
+    configure installed -DCONSUMER_COMPONENTS=simd
+    build_and_run installed
+    # Nobody who does not ask for simd is asked for Highway; whoever asks for it is told what is missing.
+    hidden=-DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON
+    configure core $hidden
+    build_and_run core
+    expect_error "component 'simd' cannot be used: it needs Highway 1.0.3 or later" configure missing $hidden -DCONSUMER_COMPONENTS=simd
+    # As a subproject, configured alone: the library takes minutes to compile.
+    configure subproject -DCONSUMER_MODE=add_subdirectory "-DNUMFMT_SOURCE=$source" -DCONSUMER_COMPONENTS=simd
+    grep -q numfmt_simd.cpp "$work/subproject/compile_commands.json" || fail "a subproject does not build numfmt::simd"
+    if grep -E -e '-Werror|-Wall|-fsanitize' "$work/subproject/compile_commands.json"; then
+        fail "our development flags reached the compile commands of a subproject"
+    fi
+    ;;
+cuda)
+    compiler=("-DCMAKE_CUDA_COMPILER=$extra" "-DCMAKE_CUDA_HOST_COMPILER=$cxx" -DCMAKE_CUDA_ARCHITECTURES=80)
+    install_numfmt -DNUMFMT_WITH_CUDA=ON -DNUMFMT_WITH_IO=OFF
+    configure installed "${compiler[@]}" -DCONSUMER_COMPONENTS=cuda
+    build_and_run installed
+    configure subproject "${compiler[@]}" -DCONSUMER_MODE=add_subdirectory "-DNUMFMT_SOURCE=$source" -DCONSUMER_COMPONENTS=cuda
     build_and_run subproject
     ;;
 *)
