@@ -12,8 +12,8 @@ usage: bash tests/run.sh [--label L] [--sanitize] [--all-compilers]
   --label L        only tests with this label: unit, exhaustive, oracle, includes, headers, compile_fail, consumer,
                    cuda-compile, examples, bench-compile, cli, harness; with --all-compilers also docs, qemu
   --sanitize       also run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
-  --all-compilers  also run the unit tests of core and block with clang 14 and clang 19, check the headers with them
-                   and follow docs/adding_a_format.md
+  --all-compilers  also run the unit tests of core and block and the hashes with clang 14 and clang 19 (19: those of simd
+                   as well), check the headers with them and follow docs/adding_a_format.md
                    (the default where CI=true)
   --help           this text
 
@@ -82,9 +82,9 @@ run_tests() {
     results+=("$result")
 }
 
-all_compilers_option=OFF
-[ $all_compilers = no ] || all_compilers_option=ON
-run_tests dev dev "-DNUMFMT_TEST_ALL_COMPILERS=$all_compilers_option" ${NUMFMT_ORACLE_PYTHON:+"-DNUMFMT_ORACLE_PYTHON=$NUMFMT_ORACLE_PYTHON"}
+all_compilers_option=OFF hashes=few
+[ $all_compilers = no ] || all_compilers_option=ON hashes=defaults
+run_tests dev dev "-DNUMFMT_TEST_ALL_COMPILERS=$all_compilers_option" "-DNUMFMT_TEST_HASHES=$hashes" ${NUMFMT_ORACLE_PYTHON:+"-DNUMFMT_ORACLE_PYTHON=$NUMFMT_ORACLE_PYTHON"}
 [ $sanitize = no ] || run_tests asan asan
 for version in ${clang_versions[@]+"${clang_versions[@]}"}; do
     if have_command "clang++-$version"; then
@@ -92,7 +92,7 @@ for version in ${clang_versions[@]+"${clang_versions[@]}"}; do
         rooms='core;block' simd=OFF
         [ "$version" != 19 ] || rooms='core;block;simd' simd=ON
         run_tests "clang-$version" dev "-DCMAKE_CXX_COMPILER=clang++-$version" "-DNUMFMT_TEST_ROOMS=$rooms" "-DNUMFMT_WITH_SIMD=$simd" \
-            -DNUMFMT_TEST_PROJECT_CHECKS=OFF -DNUMFMT_BUILD_EXAMPLES=OFF -DNUMFMT_BUILD_BENCH=OFF
+            "-DNUMFMT_TEST_HASHES=$hashes" -DNUMFMT_TEST_PROJECT_CHECKS=OFF -DNUMFMT_BUILD_EXAMPLES=OFF -DNUMFMT_BUILD_BENCH=OFF
     else
         say "skipped: clang++-$version is not installed"
     fi
