@@ -5,8 +5,8 @@
 """usage: summarize.py [--failed-step NAME]... FILE...
        summarize.py --self-test
 
-A doctest binary or unittest script counts as its test cases (read from its summary); one that ends without a summary, or
-that exits with an error though every case passed, counts as one failure more. --failed-step adds a failure that is not a ctest
+A doctest binary or unittest script counts as its test cases (read from its summary, or summaries where a test starts several
+programs); one that ends without a summary, or that exits with an error though every case passed, counts as one failure more. --failed-step adds a failure that is not a ctest
 test (a build that broke). Exit code: 0 if something ran and nothing failed, else 1.
 """
 import argparse
@@ -17,6 +17,7 @@ import xml.etree.ElementTree as ElementTree
 DOCTEST_SUMMARY = re.compile(
     r"^\[doctest\] test cases:\s*(\d+)\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed\s*\|\s*(\d+) skipped", re.MULTILINE)
 DOCTEST_BANNER = re.compile(r"^\[doctest\] ", re.MULTILINE)
+DOCTEST_START = re.compile(r"^\[doctest\] doctest version is ", re.MULTILINE)
 UNITTEST_SUMMARY = re.compile(r"^Ran (\d+) tests? in [^\n]*\n\s*^(?:OK|FAILED)(?: \(([^)\n]*)\))?\s*$", re.MULTILINE)
 SKIPPED_CASE = re.compile(r"^\[numfmt\] skipped: ", re.MULTILINE)
 
@@ -32,9 +33,10 @@ def count_test(test):
         reason = skipped.get("message", "") if skipped is not None else ""
         missing = "SKIP_" not in reason and status == "notrun"
         return (0, 1, 0, False) if missing else (0, 0, 1, False)
-    summary = DOCTEST_SUMMARY.search(output)
-    if summary:
-        passed, failed, skipped = (int(summary.group(i)) for i in (2, 3, 4))
+    summaries = DOCTEST_SUMMARY.findall(output)
+    if summaries:
+        passed, failed, skipped = (sum(int(summary[i]) for summary in summaries) for i in (1, 2, 3))
+        failed += max(0, len(DOCTEST_START.findall(output)) - len(summaries))
         said_skip = min(len(SKIPPED_CASE.findall(output)), passed)
         if not ran_well and failed == 0:
             failed = 1
@@ -70,6 +72,12 @@ SELF_TEST = [
     ("fail", None, BANNER + "[doctest] test cases: 5 | 5 passed | 0 failed | 0 skipped\nERROR: LeakSanitizer", (5, 1, 0, True)),
     ("fail", None, BANNER + "Segmentation fault", (0, 1, 0, True)),
     ("run", None, BANNER, (0, 1, 0, True)),
+    # Several programs in one test: all pass; the second fails or dies, or a program without test cases fails.
+    ("run", None, (BANNER + "[doctest] test cases: 5 | 5 passed | 0 failed | 0 skipped\n") * 3, (15, 0, 0, True)),
+    ("fail", None, BANNER + "[doctest] test cases: 5 | 5 passed | 0 failed | 0 skipped\n"
+     + BANNER + "[doctest] test cases: 5 | 3 passed | 2 failed | 0 skipped\n", (8, 2, 0, True)),
+    ("fail", None, BANNER + "[doctest] test cases: 5 | 5 passed | 0 failed | 0 skipped\n" + BANNER + "Illegal instruction", (5, 1, 0, True)),
+    ("fail", None, BANNER + "[doctest] test cases: 5 | 5 passed | 0 failed | 0 skipped\nFAILED: the kernels", (5, 1, 0, True)),
     ("run", None, "Ran 1 test in 0.1s\n\nOK\n", (1, 0, 0, True)),
     ("run", None, "Ran 9 tests in 0.1s\n\nOK (skipped=2)\n", (7, 0, 2, True)),
     ("fail", None, "Ran 9 tests in 0.1s\n\nFAILED (failures=1, errors=2, skipped=1, unexpected successes=1)\n", (4, 4, 1, True)),
