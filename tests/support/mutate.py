@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Runs the mutants of tests/mutants.toml.
 
-A mutant names a header, an exact piece of text that occurs once in it, what to put there instead, and the test case that
-must then fail. The test's source is first built and run against the untouched headers, so that a test that fails anyway
+A mutant names a header (or several by a pattern), an exact piece of text that occurs once in it, what to put there
+instead, and the test case that must then fail; "x86_flags" are further compiler flags on an x86-64 machine. The test's source is first built and run against the untouched headers, so that a test that fails anyway
 does not count as a catch; then against a copy with the fault. A fault is caught if the named test case fails, or if a
 static_assert stops the compilation.
 """
 import argparse
+import collections
 import concurrent.futures
 import os
 import pathlib
+import platform
 import shutil
 import subprocess
 import sys
@@ -24,9 +26,13 @@ FLAGS = ["-std=c++20", "-O1", "-w"]
 LIMIT_S = 90
 
 
-def build(source, include, work, main_object):
+def flags_of(mutant):
+    return mutant.get("x86_flags", "") if platform.machine() in ("x86_64", "AMD64") else ""
+
+
+def build(source, flags, include, work, main_object):
     binary = work / "test"
-    command = [CXX, *FLAGS, f"-I{include}", f"-I{TESTS}", f'-DNUMFMT_TEST_DATA_DIR="{TESTS / "golden"}"',
+    command = [CXX, *FLAGS, *flags.split(), f"-I{include}", f"-I{TESTS}", f'-DNUMFMT_TEST_DATA_DIR="{TESTS / "golden"}"',
                f'-DNUMFMT_SAMPLE_DIR="{ROOT / "examples" / "data"}"', *(str(TESTS / part) for part in source.split()), str(main_object), "-o", str(binary)]
     return subprocess.run(command, capture_output=True, text=True), binary
 
@@ -44,17 +50,18 @@ def ran_one(output):
     return False
 
 
-def baseline(key, work, main_object):
-    source, case = key
+def baseline(key, cases, work, main_object):
+    source, flags = key
     work.mkdir(parents=True)
-    built, binary = build(source, ROOT / "include", work, main_object)
+    built, binary = build(source, flags, ROOT / "include", work, main_object)
     if built.returncode != 0:
         return f"{source} does not compile without a fault:\n{built.stdout}{built.stderr}"
-    result = run(binary, case)
-    if not ran_one(result.stdout):
-        return f"{source} has no test case '{case}'"
-    if result.returncode != 0:
-        return f"'{case}' fails without a fault:\n{result.stdout}"
+    for case in sorted(cases):
+        result = run(binary, case)
+        if not ran_one(result.stdout):
+            return f"{source} has no test case '{case}'"
+        if result.returncode != 0:
+            return f"'{case}' fails without a fault:\n{result.stdout}"
     return None
 
 
@@ -62,13 +69,14 @@ def try_mutant(mutant, work, main_object):
     started = time.monotonic()
     work.mkdir(parents=True)
     shutil.copytree(ROOT / "include", work / "include")
-    header = work / "include" / "numfmt" / mutant["file"]
-    text = header.read_text()
-    count = text.count(mutant["find"])
+    headers = list((work / "include" / "numfmt").glob(mutant["file"]))
+    counts = [header.read_text().count(mutant["find"]) for header in headers]
+    count = sum(counts)
     if count != 1:
         return "error", f"'{mutant['find']}' occurs {count} times in {mutant['file']}, not once", 0.0
-    header.write_text(text.replace(mutant["find"], mutant["replace"]))
-    built, binary = build(mutant["source"], work / "include", work, main_object)
+    header = headers[counts.index(1)]
+    header.write_text(header.read_text().replace(mutant["find"], mutant["replace"]))
+    built, binary = build(mutant["source"], flags_of(mutant), work / "include", work, main_object)
     seconds = time.monotonic() - started
     if built.returncode != 0:
         if "static assertion failed" in built.stderr or "static_assert failed" in built.stderr:
@@ -107,8 +115,10 @@ def main():
         subprocess.run([CXX, *FLAGS, f"-I{ROOT / 'include'}", f"-I{TESTS}", "-c", str(TESTS / "support" / "doctest_main.cpp"), "-o",
                         str(main_object)], check=True)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-            keys = sorted({(m["source"], m["test"]) for m in mutants})
-            jobs = [pool.submit(baseline, key, folder / f"baseline{i}", main_object) for i, key in enumerate(keys)]
+            cases = collections.defaultdict(set)  # of each program
+            for m in mutants:
+                cases[m["source"], flags_of(m)].add(m["test"])
+            jobs = [pool.submit(baseline, key, cases[key], folder / f"baseline{i}", main_object) for i, key in enumerate(sorted(cases))]
             problems = [p for p in (job.result() for job in jobs) if p]
             if problems:
                 sys.exit("mutate.sh: " + "\n".join(problems))
