@@ -6,6 +6,11 @@
 
 #include "../core/bits.hpp"
 
+#if defined(__clang__) && !defined(__CUDACC__) && defined(__x86_64__) && !defined(__FMA__)
+#include <cmath>
+#define NUMFMT_FMA_BY_CALL
+#endif
+
 // Under -ffast-math the value passes through an empty assembly statement, which an optimiser cannot see through; so
 // does a product where an FMA instruction could swallow it. Clang also gets the pragma, for flags that have no macro.
 #if defined(__clang__) && !defined(__CUDACC__)
@@ -148,6 +153,14 @@ NUMFMT_FN float fma_by_rounding_to_odd(float a, float b, float c) noexcept {
     return static_cast<float>(bit_cast<double>(bits));
 }
 
+#if defined(NUMFMT_FMA_BY_CALL)
+// Without FMA instructions clang splits a fused multiply-add under several flags. A function it cannot name it calls.
+template <class F> NUMFMT_INLINE F* opaque(F* function) noexcept {
+    asm("" : "+r"(function));
+    return function;
+}
+#endif
+
 }  // namespace detail
 
 /// a * b + c, rounded once.
@@ -158,7 +171,12 @@ NUMFMT_FN float rounded_fma(float a, float b, float c) noexcept {
     asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(r) : "f"(a), "f"(b), "f"(c));
     return r;
 #else
+#if defined(NUMFMT_FMA_BY_CALL)
+    float (*const call)(float, float, float) = detail::opaque(&::fmaf);
+    float r = call(a, b, c);
+#else
     float r = __builtin_fmaf(a, b, c);
+#endif
     NUMFMT_PIN(r);
     return r;
 #endif
@@ -170,7 +188,12 @@ NUMFMT_HD NUMFMT_INLINE double rounded_fma(double a, double b, double c) noexcep
     asm("fma.rn.f64 %0, %1, %2, %3;" : "=d"(r) : "d"(a), "d"(b), "d"(c));
     return r;
 #else
+#if defined(NUMFMT_FMA_BY_CALL)
+    double (*const call)(double, double, double) = detail::opaque(&::fma);
+    double r = call(a, b, c);
+#else
     double r = __builtin_fma(a, b, c);
+#endif
     NUMFMT_PIN(r);
     return r;
 #endif
@@ -199,3 +222,4 @@ NUMFMT_FN double add_correction(double sum, double correction) noexcept {
 #undef NUMFMT_OPAQUE
 #undef NUMFMT_PIN
 #undef NUMFMT_PIN_PRODUCT
+#undef NUMFMT_FMA_BY_CALL

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// The model against dot products computed by real tensor cores.
+//
+// Public vectors (Khattak & Mikaitis, github.com/north-numerical-computing/MATLAB-tensor-core, folder
+// model_validation), repacked as GPU_INPUT_OUTPUT.csv.gz: the folder is the environment variable
+// NUMFMT_TENSOR_CORE_VECTORS. A line is "a_1 .. a_n,b_1 .. b_n,c,d", hexadecimal: a, b and c as bits of floats, d as
+// bits of a float (8 digits) or of an fp16 number (4 digits).
+#include <bit>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <numfmt/accumulate/tensor_core.hpp>
+#include <numfmt/bf16.hpp>
+#include <numfmt/fp16.hpp>
+#include <numfmt/fp8.hpp>
+
+#include "support/skip.hpp"
+
+using namespace numfmt::accumulate;
+namespace tc = tensor_cores;
+
+namespace {
+
+/// One file's meaning.
+struct vector_set {
+    tensor_core_model model;
+    bool zero_addend = false;  // the hardware ran with c = 0
+};
+const std::map<std::string, vector_set>& sets() {
+    static const std::map<std::string, vector_set> all = [] {
+        std::map<std::string, vector_set> m = {
+            {"V100_fp16_fp32", {tc::volta_fp16}},      {"V100_fp16_fp16", {tc::volta_fp16_to_fp16}},
+            {"Ada_E4M3_fp32", {tc::ada_fp8}},          {"Ada_E5M2_fp32", {tc::ada_fp8}},
+            {"B200_bf16_fp32", {tc::blackwell_16bit}}, {"B200_fp16_fp32", {tc::blackwell_16bit}}};
+        for (const std::string gpu : {"A100", "Ada"}) {
+            m[gpu + "_bf16_fp32"] = m[gpu + "_fp16_fp32"] = {tc::ampere_16bit};
+            m[gpu + "_fp16_fp16"] = {tc::ampere_fp16_to_fp16};
+            m[gpu + "_tf32_fp32"] = {tc::ampere_tf32};
+        }
+        for (const std::string gpu : {"H100", "H200"}) {
+            m[gpu + "_bf16_fp32"] = m[gpu + "_fp16_fp32"] = {tc::hopper_16bit};
+            m[gpu + "_fp16_fp16"] = {tc::hopper_fp16_to_fp16};
+            m[gpu + "_tf32_fp32"] = {tc::hopper_tf32};
+            m[gpu + "_E4M3_fp32"] = m[gpu + "_E5M2_fp32"] = {tc::hopper_wgmma_fp8, true};
+        }
+        return m;
+    }();
+    return all;
+}
+
+std::uint32_t hex(const std::string& word) { return static_cast<std::uint32_t>(std::stoul(word, nullptr, 16)); }
+
+struct line {
+    std::vector<std::uint32_t> a, b;
+    std::uint32_t c = 0, d = 0;
+    bool d_is_fp16 = false;
+};
+std::vector<line> read(const std::filesystem::path& path) {
+    std::vector<line> lines;
+    std::FILE* pipe = popen(("gzip -dc '" + path.string() + "'").c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    std::string text;
+    char buffer[65536];
+    for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, n);
+    pclose(pipe);
+    std::istringstream in(text);
+    for (std::string row; std::getline(in, row);) {
+        std::istringstream fields(row);
+        std::string field[4], word;
+        for (auto& f : field) std::getline(fields, f, ',');
+        line l;
+        for (std::istringstream s(field[0]); s >> word;) l.a.push_back(hex(word));
+        for (std::istringstream s(field[1]); s >> word;) l.b.push_back(hex(word));
+        l.c = hex(field[2]);
+        l.d = hex(field[3]);
+        l.d_is_fp16 = field[3].find_last_not_of(" \r") == 3;
+        lines.push_back(std::move(l));
+    }
+    return lines;
+}
+
+tensor_core_operand operand(const std::string& format, std::uint32_t float_bits) {
+    const float x = std::bit_cast<float>(float_bits);
+    if (format == "bf16") return to_operand<numfmt::bf16>(numfmt::bf16(x).bits());
+    if (format == "fp16") return to_operand<numfmt::fp16>(numfmt::fp16(x).bits());
+    if (format == "E4M3") return to_operand<numfmt::fp8_e4m3>(numfmt::fp8_e4m3(x).bits());
+    if (format == "E5M2") return to_operand<numfmt::fp8_e5m2>(numfmt::fp8_e5m2(x).bits());
+    REQUIRE(format == "tf32");
+    return to_operand<tf32>(float_bits);
+}
+
+int mismatches(const std::vector<line>& lines, const std::string& format, const vector_set& set) {
+    int wrong = 0;
+    const bool fp16_out = set.model.output == tensor_core_output::fp16;
+    for (const line& l : lines) {
+        std::vector<tensor_core_operand> a, b;
+        for (const auto x : l.a) a.push_back(operand(format, x));
+        for (const auto x : l.b) b.push_back(operand(format, x));
+        std::uint32_t c = set.zero_addend ? 0 : l.c;
+        if (fp16_out) c = numfmt::fp16(std::bit_cast<float>(c)).bits();
+        std::uint32_t d = tensor_core_dot(set.model, a.data(), b.data(), static_cast<std::int64_t>(a.size()), c);
+        if (fp16_out && !l.d_is_fp16)
+            d = std::bit_cast<std::uint32_t>(
+                static_cast<float>(numfmt::fp16::from_bits(static_cast<std::uint16_t>(d))));
+        wrong += d != l.d ? 1 : 0;
+    }
+    return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("tensor_core vectors: public ones of seven GPUs, and models a bit away do not fit them") {
+    const char* const folder = std::getenv("NUMFMT_TENSOR_CORE_VECTORS");
+    if (folder == nullptr || *folder == '\0') {
+        numfmt_test::skip("NUMFMT_TENSOR_CORE_VECTORS does not name a folder");
+        return;
+    }
+    REQUIRE_MESSAGE(std::filesystem::is_directory(folder), "NUMFMT_TENSOR_CORE_VECTORS: no such folder: ", folder);
+    int files = 0;
+    for (const auto& [name, set] : sets()) {
+        const std::filesystem::path path = std::filesystem::path(folder) / (name + ".csv.gz");
+        if (!std::filesystem::exists(path)) continue;
+        ++files;
+        const std::vector<line> lines = read(path);
+        CHECK_MESSAGE(lines.size() >= 100, name);
+        const std::string format = name.substr(name.find('_') + 1, 4);
+        CHECK_MESSAGE(mismatches(lines, format, set) == 0, name, " ", lines[0].a.size(), " products");
+        // The vectors tell one bit more or less apart, where the output keeps that much.
+        if (set.model.output == tensor_core_output::fp16) continue;
+        for (const int bits : {-1, 1}) {
+            vector_set other = set;
+            other.model.fraction_bits += bits;
+            CHECK_MESSAGE(mismatches(lines, format, other) > 0, name, " with ", other.model.fraction_bits, " bits");
+        }
+    }
+    MESSAGE(files, " files of public vectors compared");
+    CHECK(files > 0);
+}
