@@ -130,7 +130,9 @@ NUMFMT_FN std::uint32_t input_element(const input_source& s, const numfmt::float
         }
         case input_class::tiny:
             if (!large_range) return make(lo - between(h, -2, f.mantissa_bits + 1));
-            return make(between(h, -82, -58));  // products 2^-164 .. 2^-116
+            // Products around 2^-152 .. 2^-116, those of a tile within ten binades.
+            return side == 0 ? make(-70 + between(h, -3, 2))
+                             : make(between(draw(s, 8, tile, 0, 1), -82, -48) + between(h, -3, 2));
         case input_class::huge:
             if (!large_range) return make(hi - between(h, 0, 2));
             return (h >> 16 & 7u) == 0 ? make(between(h, 100, 127)) : make(between(h, 60, 64));
