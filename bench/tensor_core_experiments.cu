@@ -222,8 +222,16 @@ class program {
         for (const double c : {0x1.000002p0, -0x1.000002p0, 0x1.0008p0, -0x1.0008p0, 0x1.0004p0, 0x1.FFFFFEp0, 0x1p-126,
                                0x1p-139, 0x1p-140, 0x1p-149, -0x1p-149, 0x1.FFFFFEp127})
             decide("C alone, products zero", i, m, input(i, c, {}), others);
-        decide("C cut before it is added", i, m, input(i, 0x1.0004p0, {0x1p-7, 0x1p-14 > 0 ? 0x1p-10 : 0}), others);
-        decide("C cut before it is added", i, m, input(i, 0x1.0004p0, {0x1p-10, 0x1p-10, 0x1p-10}), others);
+        // Products that cancel and push C's last bit below what is kept: is C cut like the products?
+        const auto not_cut = [&](const dot_input& in) { return model_dot(i, m, input(i, result_value(i, in.c), {})); };
+        const double beyond = std::ldexp(1.0, 2 - m.fraction_bits - 1);
+        decide("C cut like the products", i, m, input(i, 0.5 + beyond, {4, -4}), others, {{"C not cut", not_cut}});
+        decide("C cut like the products", i, m, input(i, -0.5 - beyond, {4, -4}), others, {{"C not cut", not_cut}});
+        // Where the output has 13 bits: C's 14th, and a product that takes the sum into the binade below.
+        const auto sum_of_exact = [](uint32_t bits) { return [bits](const dot_input&) { return bits; }; };
+        if (m.output == tensor_core_output::fp22)
+            decide("C cut before the sum", i, m, input(i, 0x1.0004p0, {-0x1p-13}), others,
+                   {{"C not cut", sum_of_exact(0x3F7FFE00)}});
         decide("two halves below the last bit, one of them C", i, m, input(i, 0x1.0002p0, {0x1p-10, 0x1p-12}), others);
         decide("C far above the products", i, m, input(i, 16384, std::vector<double>(static_cast<size_t>(i.k), 1.0)),
                others);

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
@@ -143,4 +144,100 @@ TEST_CASE("tensor_core vectors: public ones of seven GPUs, and models a bit away
     }
     MESSAGE(files, " files of public vectors compared");
     CHECK(files > 0);
+}
+
+namespace {
+
+/// What the instructions of our own vectors are on compute capability 9.0.
+struct own_instruction {
+    const char* name;
+    const char *a, *b;
+    tensor_core_model model;
+};
+const std::vector<own_instruction>& own_instructions() {
+    const auto shorter = [](tensor_core_model m, int k) {
+        m.k = m.group = k;
+        return m;
+    };
+    static const std::vector<own_instruction> all = {
+        {"mma_m16n8k16_bf16", "bf16", "bf16", tc::hopper_16bit},
+        {"mma_m16n8k8_bf16", "bf16", "bf16", shorter(tc::hopper_16bit, 8)},
+        {"mma_m16n8k16_fp16", "fp16", "fp16", tc::hopper_16bit},
+        {"mma_m16n8k8_fp16", "fp16", "fp16", shorter(tc::hopper_16bit, 8)},
+        {"mma_m16n8k16_fp16_to_fp16", "fp16", "fp16", tc::hopper_fp16_to_fp16},
+        {"mma_m16n8k8_tf32", "tf32", "tf32", tc::hopper_tf32},
+        {"mma_m16n8k4_tf32", "tf32", "tf32", shorter(tc::hopper_tf32, 4)},
+        {"mma_m16n8k32_e4m3", "E4M3", "E4M3", tc::hopper_mma_fp8},
+        {"mma_m16n8k32_e5m2", "E5M2", "E5M2", tc::hopper_mma_fp8},
+        {"mma_m16n8k32_e4m3_x_e5m2", "E4M3", "E5M2", tc::hopper_mma_fp8},
+        {"mma_m16n8k32_e4m3_to_fp16", "E4M3", "E4M3", tc::hopper_mma_fp8_to_fp16},
+        {"mma_m16n8k32_e5m2_to_fp16", "E5M2", "E5M2", tc::hopper_mma_fp8_to_fp16},
+        {"wgmma_bf16", "bf16", "bf16", tc::hopper_16bit},
+        {"wgmma_fp16", "fp16", "fp16", tc::hopper_16bit},
+        {"wgmma_fp16_to_fp16", "fp16", "fp16", tc::hopper_fp16_to_fp16},
+        {"wgmma_tf32", "tf32", "tf32", tc::hopper_tf32},
+        {"wgmma_e4m3", "E4M3", "E4M3", tc::hopper_wgmma_fp8},
+        {"wgmma_e5m2", "E5M2", "E5M2", tc::hopper_wgmma_fp8},
+        {"wgmma_e4m3_x_e5m2", "E4M3", "E5M2", tc::hopper_wgmma_fp8},
+        {"wgmma_e4m3_to_fp16", "E4M3", "E4M3", tc::hopper_wgmma_fp8_to_fp16},
+        {"wgmma_e5m2_to_fp16", "E5M2", "E5M2", tc::hopper_wgmma_fp8_to_fp16},
+    };
+    return all;
+}
+
+std::vector<tensor_core_operand> operands(const std::string& format, const std::string& digits) {
+    const std::size_t width = format == "tf32" ? 8 : format.size() == 4 && format[0] == 'E' ? 2 : 4;
+    std::vector<tensor_core_operand> v;
+    for (std::size_t i = 0; i + width <= digits.size(); i += width) {
+        const std::uint32_t code = hex(digits.substr(i, width));
+        if (format == "bf16") v.push_back(to_operand<numfmt::bf16>(static_cast<std::uint16_t>(code)));
+        if (format == "fp16") v.push_back(to_operand<numfmt::fp16>(static_cast<std::uint16_t>(code)));
+        if (format == "E4M3") v.push_back(to_operand<numfmt::fp8_e4m3>(static_cast<std::uint8_t>(code)));
+        if (format == "E5M2") v.push_back(to_operand<numfmt::fp8_e5m2>(static_cast<std::uint8_t>(code)));
+        if (format == "tf32") v.push_back(to_operand<tf32>(code));
+    }
+    return v;
+}
+
+}  // namespace
+
+TEST_CASE("tensor_core vectors: our own, of every instruction and class of inputs") {
+    const std::filesystem::path folder = std::filesystem::path(NUMFMT_TEST_DATA_DIR) / "tensor_core";
+    int files = 0, lines = 0, unknown = 0;
+    std::map<std::string, int> wrong, seen;
+    if (std::filesystem::is_directory(folder)) {
+        for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+            if (entry.path().extension() != ".txt") continue;
+            ++files;
+            std::ifstream in(entry.path());
+            for (std::string line; std::getline(in, line);) {
+                if (line.empty() || line[0] == '#') continue;
+                std::istringstream words(line);
+                std::string name, kind, a, b, c, d;
+                words >> name >> kind >> a >> b >> c >> d;
+                const own_instruction* found = nullptr;
+                for (const own_instruction& i : own_instructions())
+                    if (name == i.name) found = &i;
+                if (found == nullptr) {
+                    ++unknown;
+                    continue;
+                }
+                const auto x = operands(found->a, a), y = operands(found->b, b);
+                CHECK(x.size() == y.size());
+                ++lines;
+                ++seen[name + ' ' + kind];
+                const std::uint32_t got =
+                    tensor_core_dot(found->model, x.data(), y.data(), static_cast<std::int64_t>(x.size()), hex(c));
+                if (got != hex(d)) ++wrong[name + ' ' + kind];
+            }
+        }
+    }
+    if (files == 0) {
+        numfmt_test::skip("no vectors in tests/golden/tensor_core (tests/cuda/tensor_core.cu --vectors writes them)");
+        return;
+    }
+    for (const auto& [row, count] : wrong) CHECK_MESSAGE(count == 0, row, ": ", count, " of ", seen[row], " differ");
+    CHECK(unknown == 0);
+    CHECK(lines > 2000);
+    CHECK(seen.size() == 10 * own_instructions().size());  // every class of every instruction
 }
