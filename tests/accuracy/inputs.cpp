@@ -9,6 +9,9 @@
 #include <initializer_list>
 #include <vector>
 
+#include <numfmt/accumulate/exact.hpp>
+#include <numfmt/fp8.hpp>
+
 using numfmt::accuracy::distribution;
 using numfmt::accuracy::fill;
 
@@ -159,4 +162,37 @@ TEST_CASE("inputs: quantiles of the gaussian and the laplace distribution") {
 TEST_CASE("inputs: sigma scales every value") {
     const auto unit = draw(distribution::laplace, 9, 64), small = draw(distribution::laplace, 9, 64, 0x1p-20);
     for (std::size_t i = 0; i < unit.size(); ++i) CHECK(small[i] == unit[i] * 0x1p-20f);
+}
+
+TEST_CASE("inputs: an ill-conditioned dot product has the condition number it says") {
+    for (const std::int64_t n : {3, 128, 129, 4096}) {
+        for (const double wanted : {1e3, 1e5, 1e6}) {
+            std::vector<float> x(static_cast<std::size_t>(n)), y(x.size()), again(x.size()), other(x.size());
+            const auto facts = numfmt::accuracy::ill_conditioned(7, n, wanted, x.data(), y.data());
+            numfmt::accumulate::exact_sum sum, absolute;
+            int zeros = 0;
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                sum.add_product(x[i], y[i]);
+                absolute.add_product(std::fabs(x[i]), std::fabs(y[i]));
+                CHECK(static_cast<float>(numfmt::fp8_e4m3(x[i])) == x[i]);
+                CHECK(static_cast<float>(numfmt::fp8_e4m3(y[i])) == y[i]);
+                zeros += x[i] == 0 ? 1 : 0;
+            }
+            CHECK(facts.sum == sum.value());
+            CHECK(facts.absolute_sum == absolute.value());
+            CHECK(zeros == (n % 2 == 0 ? 1 : 0));
+            if (n > 3) {
+                CHECK(facts.condition() > wanted / 1.5);
+                CHECK(facts.condition() < wanted * 1.5);
+                // The terms that cancel do not lie side by side.
+                int side_by_side = 0;
+                for (std::size_t i = 1; i < x.size(); ++i) side_by_side += x[i] * y[i] == -x[i - 1] * y[i - 1] ? 1 : 0;
+                CHECK(side_by_side < n / 8 + 8);
+            }
+            numfmt::accuracy::ill_conditioned(7, n, wanted, again.data(), y.data());
+            numfmt::accuracy::ill_conditioned(8, n, wanted, other.data(), y.data());
+            CHECK(again == x);
+            CHECK(other != x);
+        }
+    }
 }

@@ -77,4 +77,62 @@ inline void fill(distribution kind, uint64_t seed, uint64_t first, float* out, i
     }
 }
 
+/// What is known exactly about a dot product: sum x_i y_i and sum |x_i y_i|.
+struct dot_facts {
+    double sum = 0;
+    double absolute_sum = 0;
+    /// 2 sum|x y| / |sum x y|: relative changes of the inputs are amplified by half of it. Inf where the sum is 0.
+    double condition() const noexcept {
+        return sum != 0 ? 2 * absolute_sum / std::fabs(sum) : std::numeric_limits<double>::infinity();
+    }
+};
+
+/// A dot product of n terms, n >= 3, whose condition number is known and near `condition`: terms that cancel in pairs,
+/// at random places, and one that remains. Every number is +-(1 + m / 8) 2^e with 0 <= m < 8 and -3 <= e <= 3, the
+/// remaining term's two factors are powers of two from 2^-6 to 2^8: all of them numbers of E4M3, fp16 and bf16. The
+/// result is exact; its condition number is within a factor sqrt(2) of the one asked for, as far as n and these ranges
+/// allow (n = 128: 10^-1 .. 10^6; n = 2^20: 10^3 .. 10^10).
+/// Element i depends on seed, n and condition alone.
+/// Source of the construction: Ogita, Rump, Oishi, SIAM J. Sci. Comput. 26 (2005), section 6, simplified.
+inline dot_facts ill_conditioned(uint64_t seed, int64_t n, double condition, float* x, float* y) noexcept {
+    constexpr uint32_t stream = 16;  // apart from the distributions and from stochastic rounding
+    const auto words = [&](uint64_t i, uint32_t use) {
+        return philox4x32_10({{static_cast<uint32_t>(i), static_cast<uint32_t>(i >> 32), stream + use, 0u}},
+                             static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32));
+    };
+    const auto number = [](uint32_t w) {
+        const float v =
+            static_cast<float>(8u + (w & 7u)) * numfmt::detail::exact_pow2(static_cast<int>((w >> 3) % 7u) - 6);
+        return (w >> 31) != 0 ? -v : v;
+    };
+    dot_facts facts;
+    const int64_t pairs = (n - 1) / 2;
+    for (int64_t p = 0; p < pairs; ++p) {
+        const philox_block w = words(static_cast<uint64_t>(p), 0);
+        x[2 * p] = x[2 * p + 1] = number(w.word[0]);
+        y[2 * p] = number(w.word[1]);
+        y[2 * p + 1] = -y[2 * p];
+        facts.absolute_sum += 2 * std::fabs(static_cast<double>(x[2 * p]) * static_cast<double>(y[2 * p]));
+    }
+    for (int64_t i = 2 * pairs; i < n; ++i) x[i] = y[i] = 0;
+    const double wanted = 2 * facts.absolute_sum / condition;
+    const double exponent = std::fmin(std::fmax(std::round(std::log2(wanted)), -12.0), 16.0);
+    const int e = static_cast<int>(exponent), half = numfmt::detail::min(numfmt::detail::max(e / 2, -6), 8);
+    x[n - 1] = numfmt::detail::exact_pow2(half);
+    y[n - 1] = numfmt::detail::exact_pow2(e - half);
+    facts.sum = static_cast<double>(x[n - 1]) * static_cast<double>(y[n - 1]);
+    facts.absolute_sum += facts.sum;
+    for (int64_t i = n - 1; i > 0; --i) {  // a shuffle
+        const philox_block w = words(static_cast<uint64_t>(i), 1);
+        const uint64_t wide = static_cast<uint64_t>(w.word[0]) << 32 | w.word[1];
+        const int64_t j = static_cast<int64_t>(wide % static_cast<uint64_t>(i + 1));
+        const float xi = x[i], yi = y[i];
+        x[i] = x[j];
+        y[i] = y[j];
+        x[j] = xi;
+        y[j] = yi;
+    }
+    return facts;
+}
+
 }  // namespace numfmt::accuracy
