@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <numfmt/simd/codec-inl.h>
+#include <numfmt/simd/dequantize-inl.h>
 #include <numfmt/simd/quantize-inl.h>
 #include <numfmt/bf16.hpp>
 #include <numfmt/block/quantize.hpp>
