@@ -37,6 +37,15 @@ template <class T> inline constexpr bool is_tensor_v = numfmt::detail::is_one_of
 // Plain accesses: on an H200 the streaming hints cost up to 8 % of a cast's bandwidth.
 template <class T> NUMFMT_DEVICE T load_vector(const T* p) { return *p; }
 template <class T> NUMFMT_DEVICE void store_vector(T* p, T v) { *p = v; }
+// Written out, because nvcc 13.0 splits a uint4 and does not always put it together again: four stores of 4 bytes, with
+// others between them, cost half the bandwidth. Nothing of what a kernel writes is read again by it.
+NUMFMT_DEVICE void store_vector(::uint4* p, ::uint4 v) {
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)), "r"(v.x), "r"(v.y),
+                 "r"(v.z), "r"(v.w));
+}
+NUMFMT_DEVICE void store_vector(::uint2* p, ::uint2 v) {
+    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "r"(v.x), "r"(v.y));
+}
 
 /// N elements of a tensor type in registers, as they lie in memory.
 template <class T, int N> using chunk = words<N* static_cast<int>(sizeof(T)) / 4>;
