@@ -10,7 +10,9 @@ SOURCES = {
     "reference": LIBRARY + ["bench/reference_bench.cpp", "bench/ceiling.hpp"],
     "codec": LIBRARY + ["include/numfmt/simd/*", "bench/codec_bench.cpp", "bench/measure.hpp", "bench/ceiling.hpp"],
     "codec_peers": ["bench/codec_peers.py"],
+    "codec_peers_cpp": [],  # other people's libraries, built outside this repository: no source here makes them stale
     "cuda_codec": LIBRARY + ["include/numfmt/cuda/*", "bench/cuda_bench.cu"],
+    "cuda_codec_peers": ["bench/cuda_codec_peers.py"],
 }
 
 

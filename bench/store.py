@@ -7,6 +7,7 @@ import argparse
 import json
 import pathlib
 import subprocess
+import sys
 
 from sources import ROOT, SOURCES, source_hash
 
@@ -28,6 +29,12 @@ def main():
     args = parser.parse_args()
     data = json.loads(args.raw.read_text())
     context = data["context"]
+    if context.get("dry_run"):
+        sys.exit(f"store.py: {args.raw}: the times of a dry run are no results")
+    if context.get("wrong"):
+        sys.exit(f"store.py: {args.raw}: has wrong results: {'; '.join(context['wrong'])}")
+    if context.get("subject", args.subject) != args.subject:
+        sys.exit(f"store.py: {args.raw}: results of {context['subject']}, not of {args.subject}")
     for key in ("host_name", "load_avg"):
         context.pop(key, None)
     if "executable" in context:

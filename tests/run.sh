@@ -10,7 +10,7 @@ usage() {
 usage: bash tests/run.sh [--label L] [--sanitize] [--all-compilers]
 
   --label L        only tests with this label: unit, exhaustive, oracle, includes, headers, compile_fail, consumer,
-                   cuda-compile, examples, bench-compile, cli, harness; with --all-compilers also docs, qemu
+                   cuda-compile, examples, bench, bench-compile, cli, harness; with --all-compilers also docs, qemu
   --sanitize       also run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
   --all-compilers  also run the unit tests of core and block and the hashes with clang 14 and clang 19 (19: those of simd
                    as well), check the headers with them and follow docs/adding_a_format.md
