@@ -256,14 +256,12 @@ inline std::string plot_script(const plot_request& request, const std::filesyste
     return s;
 }
 
-/// Draws the plot; returns what went wrong, or an empty string. gnuplot writes its own messages to stderr.
-inline std::string draw(const plot_request& request, const std::filesystem::path& path) {
-    if (request.points.empty()) return "there is no point to plot";
-    if (find_program("gnuplot").empty()) return "gnuplot is not installed (Debian, Ubuntu: apt install gnuplot-nox)";
+/// Runs a script that writes `path`; returns what went wrong, or an empty string. gnuplot writes its own messages to
+/// stderr.
+inline std::string run_gnuplot(const std::string& script, const std::filesystem::path& path) {
     std::error_code code;
     std::filesystem::remove(path, code);
 #if defined(__unix__) || defined(__APPLE__)
-    const std::string script = plot_script(request, path);
     const auto previous = std::signal(SIGPIPE, SIG_IGN);  // gnuplot may end before it has read everything
     FILE* const pipe = ::popen("gnuplot", "w");
     if (pipe == nullptr) return "gnuplot could not be started";
@@ -271,9 +269,18 @@ inline std::string draw(const plot_request& request, const std::filesystem::path
     const int status = ::pclose(pipe);
     std::signal(SIGPIPE, previous);
     if (!written || status != 0) return "gnuplot failed";
+#else
+    static_cast<void>(script);
 #endif
     if (std::filesystem::file_size(path, code) == 0 || code) return "gnuplot wrote no file";
     return {};
+}
+
+/// Draws the plot; returns what went wrong, or an empty string.
+inline std::string draw(const plot_request& request, const std::filesystem::path& path) {
+    if (request.points.empty()) return "there is no point to plot";
+    if (find_program("gnuplot").empty()) return "gnuplot is not installed (Debian, Ubuntu: apt install gnuplot-nox)";
+    return run_gnuplot(plot_script(request, path), path);
 }
 
 }  // namespace example
