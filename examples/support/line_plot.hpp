@@ -39,7 +39,7 @@ inline std::string line_plot_script(const line_plot_request& request, const std:
     using detail::gnuplot_string;
     const std::size_t columns = request.panels.size() > 1 ? 2 : 1,
                       rows = (request.panels.size() + columns - 1) / columns;
-    const double width = 1250, height = 130 + 380 * static_cast<double>(rows);
+    const double width = 1320, height = 130 + 380 * static_cast<double>(rows);
     std::vector<std::pair<std::string, bool>> labels;  // of the legend, in order of appearance
     for (const panel& p : request.panels)
         for (const curve& c : p.curves) {
@@ -85,12 +85,13 @@ inline std::string line_plot_script(const line_plot_request& request, const std:
          fmt::format(" at screen 0.05, screen {:.4f} left font ',15'", 1 - 26 / height));
     line("set label 2 " + gnuplot_string(request.subtitle) +
          fmt::format(" at screen 0.05, screen {:.4f} left textcolor rgb '#555555'", 1 - 50 / height));
-    line("set logscale x 2; set logscale y 10; set format x '2^%L'; set format y '10^{%T}'");
-    line("set format x '%.0f'; set format y '%g'; set xtics rotate by -45; set mytics 1");
+    line(
+        "set logscale x 2; set logscale y 10; set format x '%.0f'; set format y '%g'; set xtics 128, 8; set mxtics 1; "
+        "set mytics 1");
     line("set grid xtics ytics linecolor rgb '#e0e0e0'; set border linecolor rgb '#888888'; set key off");
     line("set xlabel " + gnuplot_string(request.x_label) + " offset 0,0.5");
     line("set ylabel " + gnuplot_string(request.y_label) + " offset 1");
-    const double right = 0.755, left = 0.06, gap = 0.065;
+    const double right = 0.745, left = 0.06, gap = 0.075;
     const double panel_width = (right - left - gap * static_cast<double>(columns - 1)) / static_cast<double>(columns);
     const double top = 1 - 90 / height, bottom = 75 / height, row_gap = 100 / height;
     const double panel_height = (top - bottom - row_gap * static_cast<double>(rows - 1)) / static_cast<double>(rows);
