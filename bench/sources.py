@@ -18,6 +18,6 @@ SOURCES = {
 
 def source_hash(subject):
     digest = hashlib.sha256()
-    for path in sorted({p for pattern in SOURCES[subject] for p in ROOT.glob(pattern)}):
+    for path in sorted({p for pattern in SOURCES[subject] for p in ROOT.glob(pattern) if p.is_file()}):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]

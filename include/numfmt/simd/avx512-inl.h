@@ -15,81 +15,7 @@ namespace simd {
 namespace HWY_NAMESPACE {
 namespace {  // a unit may be built for more than its target: its functions stay its own
 
-#undef NUMFMT_SIMD_HAVE_VBMI
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
-#define NUMFMT_SIMD_HAVE_VBMI 1
-// 64 codes to the two byte planes of 64 results of 16 bits, from tables: one vpermb or vpermi2b per plane. The
-// results come out of the planes in order by unpacking within 128 bits if the codes stand in units: unit 4 for
-// results of 32 bits, unit 8 for results of 16 bits (detail::unit_source).
-template <class Format, class Target> class plane_decoder {
-    static constexpr float_spec s = Format::spec;
-
-  public:
-    static HWY_INLINE void planes(__m512i codes, __m512i& low, __m512i& high) {
-        alignas(64) static constexpr detail::plane_tables<Format, Target> tables{};
-        if constexpr (s.bits() <= 6) {
-            low = _mm512_permutexvar_epi8(codes, _mm512_load_si512(tables.low));
-            high = _mm512_permutexvar_epi8(codes, _mm512_load_si512(tables.high));
-        } else {
-            low = _mm512_permutex2var_epi8(_mm512_load_si512(tables.low), codes, _mm512_load_si512(tables.low + 64));
-            high = _mm512_permutex2var_epi8(_mm512_load_si512(tables.high), codes, _mm512_load_si512(tables.high + 64));
-        }
-        if constexpr (s.bits() == 8 && s.is_signed) {
-            high = _mm512_or_si512(high, _mm512_and_si512(codes, _mm512_set1_epi8(static_cast<char>(0x80))));
-        }
-        if constexpr (s.specials == special_values::fnuz) {
-            const __mmask64 nan = _mm512_cmpeq_epi8_mask(codes, _mm512_set1_epi8(static_cast<char>(0x80)));
-            high = _mm512_mask_mov_epi8(high, nan, _mm512_set1_epi8(static_cast<char>(0xFF)));
-            low = _mm512_mask_mov_epi8(low, nan, _mm512_set1_epi8(static_cast<char>(0xC0)));
-        }
-    }
-};
-
-// Two vectors of floats to bf16 by AVX512_BF16's instruction (no target of Highway 1.0 has it): nearest even whatever
-// the mode in force, but a subnormal float or result counts as zero.
-HWY_INLINE bool have_bf16_conversion() {
-#ifdef __AVX512BF16__
-    return true;
-#else
-    return __builtin_cpu_supports("avx512bf16") != 0;
-#endif
-}
-HWY_INLINE V16 convert_to_bf16(VF lo, VF hi) {
-    __m512i halves;
-    asm("vcvtne2ps2bf16 %[lo], %[hi], %[halves]" : [halves] "=v"(halves) : [lo] "v"(lo.raw), [hi] "v"(hi.raw));
-    return V16{halves};
-}
-// Whether it rounds all lanes as the reference does: none is subnormal, none NaN; where sees_subnormals().
-HWY_INLINE bool converts_to_bf16(VF a, VF b, VF c, VF d) {
-    constexpr int quiet_nan = 0x01, subnormal = 0x20, signaling_nan = 0x80;
-    constexpr int any = quiet_nan | subnormal | signaling_nan;
-    const __mmask16 ab = _mm512_kor(_mm512_fpclass_ps_mask(a.raw, any), _mm512_fpclass_ps_mask(b.raw, any));
-    const __mmask16 cd = _mm512_kor(_mm512_fpclass_ps_mask(c.raw, any), _mm512_fpclass_ps_mask(d.raw, any));
-    return _mm512_kortestz(ab, cd) != 0;
-}
-
-HWY_INLINE bool sees_subnormals() { return (_mm_getcsr() & 0x0040u) == 0; }  // DAZ is off
-
-// 64 codes of 8 bits in order, to units.
-template <int Unit> HWY_INLINE __m512i to_units(__m512i codes) {
-    if constexpr (Unit == 4)
-        return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), codes);
-    else
-        return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7), codes);
-}
-// 16-bit results 32 * Part ... of planes in units of 8.
-template <int Part> HWY_INLINE __m512i interleave_planes(__m512i low, __m512i high) {
-    return Part == 0 ? _mm512_unpacklo_epi8(low, high) : _mm512_unpackhi_epi8(low, high);
-}
-// Results 16 * Part ... of planes in units of 4, each in the upper half of a 32-bit lane.
-template <int Part> HWY_INLINE __m512i widen_planes(__m512i low, __m512i high) {
-    const __m512i zero = _mm512_setzero_si512(), halves = interleave_planes<Part / 2>(low, high);
-    return Part % 2 == 0 ? _mm512_unpacklo_epi16(zero, halves) : _mm512_unpackhi_epi16(zero, halves);
-}
-#else
-#define NUMFMT_SIMD_HAVE_VBMI 0
-HWY_INLINE bool have_bf16_conversion() { return false; }
-#endif
+#if HWY_TARGET != HWY_SCALAR
 
 #undef NUMFMT_SIMD_HAVE_AVX512
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
@@ -213,6 +139,84 @@ template <bool Signed> HWY_INLINE V8 saturate_to_bytes(VI a, VI b, VI c, VI d) {
     return hn::ConcatEven(d8, hn::BitCast(d8, high), hn::BitCast(d8, low));
 }
 #endif
+
+#undef NUMFMT_SIMD_HAVE_VBMI
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+#define NUMFMT_SIMD_HAVE_VBMI 1
+// 64 codes to the two byte planes of 64 results of 16 bits, from tables: one vpermb or vpermi2b per plane. The
+// results come out of the planes in order by unpacking within 128 bits if the codes stand in units: unit 4 for
+// results of 32 bits, unit 8 for results of 16 bits (detail::unit_source).
+template <class Format, class Target> class plane_decoder {
+    static constexpr float_spec s = Format::spec;
+
+  public:
+    static HWY_INLINE void planes(__m512i codes, __m512i& low, __m512i& high) {
+        alignas(64) static constexpr detail::plane_tables<Format, Target> tables{};
+        if constexpr (s.bits() <= 6) {
+            low = _mm512_permutexvar_epi8(codes, _mm512_load_si512(tables.low));
+            high = _mm512_permutexvar_epi8(codes, _mm512_load_si512(tables.high));
+        } else {
+            low = _mm512_permutex2var_epi8(_mm512_load_si512(tables.low), codes, _mm512_load_si512(tables.low + 64));
+            high = _mm512_permutex2var_epi8(_mm512_load_si512(tables.high), codes, _mm512_load_si512(tables.high + 64));
+        }
+        if constexpr (s.bits() == 8 && s.is_signed) {
+            high = _mm512_or_si512(high, _mm512_and_si512(codes, _mm512_set1_epi8(static_cast<char>(0x80))));
+        }
+        if constexpr (s.specials == special_values::fnuz) {
+            const __mmask64 nan = _mm512_cmpeq_epi8_mask(codes, _mm512_set1_epi8(static_cast<char>(0x80)));
+            high = _mm512_mask_mov_epi8(high, nan, _mm512_set1_epi8(static_cast<char>(0xFF)));
+            low = _mm512_mask_mov_epi8(low, nan, _mm512_set1_epi8(static_cast<char>(0xC0)));
+        }
+    }
+};
+
+// Two vectors of floats to bf16 by AVX512_BF16's instruction (no target of Highway 1.0 has it): nearest even whatever
+// the mode in force, but a subnormal float or result counts as zero.
+HWY_INLINE bool have_bf16_conversion() {
+#ifdef __AVX512BF16__
+    return true;
+#else
+    return __builtin_cpu_supports("avx512bf16") != 0;
+#endif
+}
+HWY_INLINE V16 convert_to_bf16(VF lo, VF hi) {
+    __m512i halves;
+    asm("vcvtne2ps2bf16 %[lo], %[hi], %[halves]" : [halves] "=v"(halves) : [lo] "v"(lo.raw), [hi] "v"(hi.raw));
+    return V16{halves};
+}
+// Whether it rounds all lanes as the reference does: none is subnormal, none NaN; where sees_subnormals().
+HWY_INLINE bool converts_to_bf16(VF a, VF b, VF c, VF d) {
+    constexpr int quiet_nan = 0x01, subnormal = 0x20, signaling_nan = 0x80;
+    constexpr int any = quiet_nan | subnormal | signaling_nan;
+    const __mmask16 ab = _mm512_kor(_mm512_fpclass_ps_mask(a.raw, any), _mm512_fpclass_ps_mask(b.raw, any));
+    const __mmask16 cd = _mm512_kor(_mm512_fpclass_ps_mask(c.raw, any), _mm512_fpclass_ps_mask(d.raw, any));
+    return _mm512_kortestz(ab, cd) != 0;
+}
+
+HWY_INLINE bool sees_subnormals() { return (_mm_getcsr() & 0x0040u) == 0; }  // DAZ is off
+
+// 64 codes of 8 bits in order, to units.
+template <int Unit> HWY_INLINE __m512i to_units(__m512i codes) {
+    if constexpr (Unit == 4)
+        return _mm512_permutexvar_epi32(four_by_four(), codes);
+    else
+        return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7), codes);
+}
+// 16-bit results 32 * Part ... of planes in units of 8.
+template <int Part> HWY_INLINE __m512i interleave_planes(__m512i low, __m512i high) {
+    return Part == 0 ? _mm512_unpacklo_epi8(low, high) : _mm512_unpackhi_epi8(low, high);
+}
+// Results 16 * Part ... of planes in units of 4, each in the upper half of a 32-bit lane.
+template <int Part> HWY_INLINE __m512i widen_planes(__m512i low, __m512i high) {
+    const __m512i zero = _mm512_setzero_si512(), halves = interleave_planes<Part / 2>(low, high);
+    return Part % 2 == 0 ? _mm512_unpacklo_epi16(zero, halves) : _mm512_unpackhi_epi16(zero, halves);
+}
+#else
+#define NUMFMT_SIMD_HAVE_VBMI 0
+HWY_INLINE bool have_bf16_conversion() { return false; }
+#endif
+
+#endif  // HWY_TARGET != HWY_SCALAR
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
