@@ -152,7 +152,7 @@ if triton:
         i = tl.arange(0, SIZE)
         v = tl.load(source + block * READS + i, mask=i < READS, other=7)
         tl.store(target + block * WRITES + i, v, mask=i < WRITES)
-        if READS > WRITES:  # never true of the data, but the load stays
+        if READS > WRITES:  # true of one word in 2^32: the load stays
             tl.store(target + i, v, mask=(i >= WRITES) & (v == 0x1E3779B9))
 
     @triton.jit
@@ -569,6 +569,9 @@ class GraphRun:
     """Seconds of one launch, of LAUNCHES in a CUDA graph that rotate over the sets."""
 
     def __init__(self, launch):
+        for i in range(SETS):  # what is compiled or loaded at a first launch cannot be captured
+            launch(i)
+        torch.cuda.synchronize()
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
             self.kept = [launch(i % SETS) for i in range(LAUNCHES)]  # every launch writes a result of its own
@@ -600,7 +603,8 @@ class Ceilings:
 
     def __init__(self, n, device, run_class, triton_runs):
         words = max(n, 1 << 28 if device == "cuda" else 0) + 4096
-        self.wide, self.narrow = ([torch.ones(words, dtype=torch.int32, device=device) for _ in range(SETS)] for _ in range(2))
+        self.wide, self.narrow = ([torch.randint(-(1 << 31), 1 << 31, (words,), dtype=torch.int32, device=device)
+                                   for _ in range(SETS)] for _ in range(2))
         self.run_class, self.triton_runs, self.most = run_class, triton_runs, 4 * (words - 4096)
         self.runs = {}
 
