@@ -82,9 +82,11 @@ run_tests() {
     results+=("$result")
 }
 
-all_compilers_option=OFF hashes=few
-[ $all_compilers = no ] || all_compilers_option=ON hashes=defaults
-run_tests dev dev "-DNUMFMT_TEST_ALL_COMPILERS=$all_compilers_option" "-DNUMFMT_TEST_HASHES=$hashes" ${NUMFMT_ORACLE_PYTHON:+"-DNUMFMT_ORACLE_PYTHON=$NUMFMT_ORACLE_PYTHON"}
+# Most of the time goes into compiling. By default the same tests are compiled with -O1 and without the benchmarks beside
+# them; with --all-compilers with the preset's -O2, and everything.
+options=(-DNUMFMT_TEST_ALL_COMPILERS=OFF -DNUMFMT_BENCH_PROGRAMS=OFF "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG") hashes=few
+[ $all_compilers = no ] || options=(-DNUMFMT_TEST_ALL_COMPILERS=ON -DNUMFMT_BENCH_PROGRAMS=ON) hashes=defaults
+run_tests dev dev "${options[@]}" "-DNUMFMT_TEST_HASHES=$hashes" ${NUMFMT_ORACLE_PYTHON:+"-DNUMFMT_ORACLE_PYTHON=$NUMFMT_ORACLE_PYTHON"}
 [ $sanitize = no ] || run_tests asan asan
 for version in ${clang_versions[@]+"${clang_versions[@]}"}; do
     if have_command "clang++-$version"; then
