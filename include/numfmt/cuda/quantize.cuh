@@ -50,13 +50,14 @@ struct divider {
 /// codes are 8 (4-bit), 12 (6-bit) or 16 bytes.
 inline constexpr int run = 16;
 
-/// Groups of 1 x C elements, a group handled by `lanes` threads with `runs` runs of 16 elements each.
-template <class S> struct group_shape {
+/// Groups of 1 x C elements of T, a group handled by `lanes` threads with `runs` runs of 16 elements each.
+template <class S, class T> struct group_shape {
     static constexpr int64_t sixteenths = is_whole_tensor<S> ? 4 : S::block.cols / run;
     static constexpr bool fits = is_whole_tensor<S> || (S::block.rows == 1 && S::block.cols % run == 0 &&
                                                         sixteenths <= 32 && (sixteenths & (sixteenths - 1)) == 0);
-    // An int4 scale takes many instructions: more elements share one.
-    static constexpr int runs = fits && is_int4<S> && sixteenths >= 2 ? 2 : 1;
+    // An int4 scale takes many instructions: more elements share one, as far as registers go.
+    static constexpr int most = !is_int4<S> ? 1 : is_float_v<T> ? 2 : 4;
+    static constexpr int runs = !fits ? 1 : sixteenths < most ? static_cast<int>(sixteenths) : most;
     static constexpr int lanes = fits ? static_cast<int>(sixteenths) / runs : 1;
     static constexpr int64_t cols = fits ? sixteenths * run : run;
     static constexpr int per_block = block_threads / lanes;
@@ -335,7 +336,7 @@ template <bool Full, class S, rounding R, class T, bool Fast>
 NUMFMT_DEVICE void quantize_groups(const matrix_in<T>& x, const quantized_view<S>& out, bool out_aligned, int64_t row,
                                    int64_t block_column, int left_in_block, const quantize_options& o,
                                    const tensor_state* state) {
-    using shape = group_shape<S>;
+    using shape = group_shape<S, T>;
     constexpr int L = shape::lanes, K = shape::runs, bits = scheme_traits<S>::element_bits;
     constexpr int cols = static_cast<int>(shape::cols), all = shape::per_block * cols;
     const int left = Full ? all : left_in_block;
@@ -396,7 +397,7 @@ template <class S, rounding R, class T, bool Fast>
 __global__ __launch_bounds__(block_threads) void group_kernel(matrix_in<T> x, quantized_view<S> out, bool out_aligned,
                                                               uint32_t blocks_per_row, quantize_options o,
                                                               const tensor_state* state) {
-    using shape = group_shape<S>;
+    using shape = group_shape<S, T>;
     constexpr int block_cols = shape::per_block * static_cast<int>(shape::cols);
     static_assert(shape::per_block % 2 == 0);  // zero points: whole bytes
     const uint32_t row32 = blocks_per_row >= gridDim.x ? 0 : blockIdx.x / blocks_per_row;
@@ -409,38 +410,45 @@ __global__ __launch_bounds__(block_threads) void group_kernel(matrix_in<T> x, qu
         quantize_groups<false, S, R, T, Fast>(x, out, out_aligned, row, block_column, left, o, state);
 }
 
-/// Any rows x cols block of float elements: one thread block each. The first `Cached` chunks of a thread stay in
-/// registers between the two passes; the rest is read again (from L2, as a rule).
-template <class S, rounding R, class T, bool Fast, int Threads>
-__global__ __launch_bounds__(Threads) void block_kernel(matrix_in<T> x, quantized_view<S> out, bool out_aligned,
-                                                        quantize_options o) {
-    using namespace numfmt::detail;
+/// One block. The first `cached` chunks of a thread stay in registers between the two passes; the rest is read again
+/// (from L2, as a rule). Full: the block has all its rows and columns and is aligned.
+template <bool Full, class S, rounding R, class T, bool Fast, int Threads>
+NUMFMT_DEVICE void quantize_block(const matrix_in<T>& x, const quantized_view<S>& out, bool out_aligned, int64_t i,
+                                  int64_t j, const quantize_options& o) {
     constexpr int cached = 4;
-    constexpr bool fixed_cols = S::block.cols != whole;
-    const int64_t scale_cols = ceil_div(x.cols, S::block.cols);
-    const int64_t i = scale_cols == 1 ? int64_t{blockIdx.x} : int64_t{blockIdx.x} / scale_cols;
-    const int64_t j = int64_t{blockIdx.x} - i * scale_cols;
+    using count = numfmt::detail::conditional_t<Full, int, int64_t>;
     const int64_t r0 = i == 0 ? 0 : i * S::block.rows, c0 = j == 0 ? 0 : j * S::block.cols;
-    const int64_t rows = numfmt::detail::min(x.rows - r0, S::block.rows);
-    const int64_t cols = numfmt::detail::min(x.cols - c0, S::block.cols);
-    const int64_t per_row = fixed_cols ? ceil_div(S::block.cols, 8) : ceil_div(cols, 8);
-    const int64_t chunks = rows * per_row;
+    count rows, cols;
+    if constexpr (Full) {
+        rows = static_cast<int>(S::block.rows);
+        cols = static_cast<int>(S::block.cols);
+    } else {
+        rows = numfmt::detail::min(x.rows - r0, S::block.rows);
+        cols = numfmt::detail::min(x.cols - c0, S::block.cols);
+    }
+    const count per_row = S::block.cols != whole ? static_cast<count>(numfmt::detail::ceil_div(S::block.cols, 8))
+                                                 : static_cast<count>(numfmt::detail::ceil_div(cols, 8));
+    const count chunks = rows * per_row;
+    const T* const in = x.data + r0 * x.stride + c0;
 
-    const auto place = [&](int64_t q, int64_t& r, int64_t& c) {
+    // Row and column of chunk q, and how many of its elements are inside.
+    const auto place = [&](count q, count& r, count& c) {
         r = S::block.rows == 1 ? 0 : q / per_row;
         c = (q - r * per_row) * 8;
-        return q < chunks ? static_cast<int>(numfmt::detail::min(numfmt::detail::max(cols - c, int64_t{0}), int64_t{8}))
+        if constexpr (Full) return 8;
+        return q < chunks ? static_cast<int>(numfmt::detail::min(numfmt::detail::max(cols - c, count{0}), count{8}))
                           : 0;
     };
-    const auto load = [&](int64_t q) {
-        int64_t r = 0, c = 0;
+    const auto load = [&](count q) {
+        count r = 0, c = 0;
         const int n = place(q, r, c);
-        return load_chunk<T, 8>(x.data + (r0 + r) * x.stride + c0 + c, n, x.aligned && n == 8);
+        return load_chunk<T, 8>(in + r * x.stride + c, n, Full || (x.aligned && n == 8));
     };
     chunk<T, 8> raw[cached];
     block_range range;
+    const count first = static_cast<count>(threadIdx.x);
 #pragma unroll
-    for (int k = 0; k < cached; ++k) raw[k] = load(static_cast<int64_t>(threadIdx.x) + k * Threads);
+    for (int k = 0; k < cached; ++k) raw[k] = load(first + k * Threads);
     const auto extend_by = [&](const chunk<T, 8>& part) {
         float v[8];
         chunk_to_float<T, 8>(part, v);
@@ -448,7 +456,7 @@ __global__ __launch_bounds__(Threads) void block_kernel(matrix_in<T> x, quantize
     };
 #pragma unroll
     for (int k = 0; k < cached; ++k) extend_by(raw[k]);
-    for (int64_t q = static_cast<int64_t>(threadIdx.x) + cached * Threads; q < chunks; q += Threads) extend_by(load(q));
+    for (count q = first + cached * Threads; q < chunks; q += Threads) extend_by(load(q));
 
     reduce_range<S, 32>(range);
     if constexpr (Threads > 32) {
@@ -461,23 +469,41 @@ __global__ __launch_bounds__(Threads) void block_kernel(matrix_in<T> x, quantize
             range.amax = numfmt::detail::max(range.amax, amax[w]);
         }
     }
-    const block_scale<S> b = choose_scale<S>(range, {}, o);
+    const block_scale<S> b = fast_scale<S>(range, {}, o);
     if (threadIdx.x == 0) out.scale(i, j) = b.stored;
 
-    const auto encode_one = [&](int64_t q, const chunk<T, 8>& part) {
-        int64_t r = 0, c = 0;
+    constexpr int bits = scheme_traits<S>::element_bits;
+    const auto encode_one = [&](count q, const chunk<T, 8>& part) {
+        count r = 0, c = 0;
         const int n = place(q, r, c);
         float v[8];
         chunk_to_float<T, 8, !Fast>(part, v);
         const uint64_t index = static_cast<uint64_t>((r0 + r) * x.cols + c0 + c);
         const auto codes = encode_group_chunk<S, R, Fast, T, 8>(b, !range.nonfinite(), v, o, index);
-        constexpr int bits = scheme_traits<S>::element_bits;
-        store_codes<S, 8, false>(out.code_row(r0 + r) + c0 * bits / 8 + c / 8 * bits, codes, n, out_aligned, false);
+        store_codes<S, 8, false>(out.code_row(r0 + r) + c0 * bits / 8 + c / 8 * bits, codes, n, Full || out_aligned,
+                                 false);
     };
 #pragma unroll
-    for (int k = 0; k < cached; ++k) encode_one(static_cast<int64_t>(threadIdx.x) + k * Threads, raw[k]);
-    for (int64_t q = static_cast<int64_t>(threadIdx.x) + cached * Threads; q < chunks; q += Threads)
-        encode_one(q, load(q));
+    for (int k = 0; k < cached; ++k) encode_one(first + k * Threads, raw[k]);
+    for (count q = first + cached * Threads; q < chunks; q += Threads) encode_one(q, load(q));
+}
+
+/// Any rows x cols block of float elements: one thread block each.
+template <class S, rounding R, class T, bool Fast, int Threads>
+__global__ __launch_bounds__(Threads) void block_kernel(matrix_in<T> x, quantized_view<S> out, bool out_aligned,
+                                                        quantize_options o) {
+    const int64_t scale_cols = numfmt::detail::ceil_div(x.cols, S::block.cols);
+    const int64_t i = scale_cols == 1 ? int64_t{blockIdx.x} : int64_t{blockIdx.x} / scale_cols;
+    const int64_t j = int64_t{blockIdx.x} - i * scale_cols;
+    // Blocks whose chunks fill the threads' registers exactly.
+    if constexpr (S::block.rows != whole && S::block.cols != whole && S::block.cols % 8 == 0 &&
+                  S::block.rows * S::block.cols == int64_t{Threads} * 4 * 8) {
+        if (x.aligned && out_aligned && (i + 1) * S::block.rows <= x.rows && (j + 1) * S::block.cols <= x.cols) {
+            quantize_block<true, S, R, T, Fast, Threads>(x, out, out_aligned, i, j, o);
+            return;
+        }
+    }
+    quantize_block<false, S, R, T, Fast, Threads>(x, out, out_aligned, i, j, o);
 }
 
 /// First pass of two: the largest magnitudes of the tensor. The last block to finish stores what they lead to.
@@ -577,8 +603,8 @@ launch_result launch_quantize(matrix_in<T> x, quantized_view<S> out, const quant
     const auto aligned_to = [&](int64_t alignment) {
         return is_aligned(out.parts().codes, alignment) && (out.parts().code_stride % alignment == 0 || x.rows == 1);
     };
-    if constexpr (group_shape<S>::fits) {
-        using shape = group_shape<S>;
+    if constexpr (group_shape<S, T>::fits) {
+        using shape = group_shape<S, T>;
         if (is_flat(out, x.stride)) {
             x = {x.data, 1, x.rows * x.cols, x.rows * x.cols, x.aligned};
             out = flatten(out);
