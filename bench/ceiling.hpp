@@ -27,36 +27,75 @@ template <int Bytes> struct block_of {
     typedef std::uint64_t type __attribute__((vector_size(Bytes)));
 };
 
-template <int Bytes>
-inline __attribute__((always_inline)) void move_blocks(const unsigned char* in, std::int64_t in_bytes,
-                                                       unsigned char* out, std::int64_t out_bytes) {
+// `Per` blocks of the longer stream for each of the shorter, a number known to the compiler where it is below 9: a loop
+// of unknown length inside takes longer than its loads and stores. The quotient's remainder is spread out too: one
+// block more whenever `error` has come round.
+template <int Bytes, int Per>
+inline __attribute__((always_inline)) void move_ratio(const unsigned char* in, std::int64_t reads, unsigned char* out,
+                                                      std::int64_t writes, std::int64_t per) {
     using block = typename block_of<Bytes>::type;
-    const std::int64_t reads = in_bytes / Bytes, writes = out_bytes / Bytes;
+    if constexpr (Per != 0) per = Per;
     block value{}, next{};
-    // The quotient's remainder is spread out too: one block more whenever `error` has come round.
     std::int64_t error = 0;
     if (reads >= writes) {
-        const std::int64_t per = writes > 0 ? reads / writes : reads, rest = writes > 0 ? reads % writes : 0;
+        const std::int64_t rest = reads - per * writes;
         for (std::int64_t w = 0; w < writes; ++w, out += Bytes) {
-            std::int64_t more = per;
-            if ((error += rest) >= writes) error -= writes, ++more;
             __builtin_memcpy(&value, in, Bytes);
-            for (std::int64_t k = 1; k < more; ++k) {
+#pragma GCC unroll 8
+            for (std::int64_t k = 1; k < per; ++k) {
                 __builtin_memcpy(&next, in + k * Bytes, Bytes);
                 value ^= next;
             }
-            in += more * Bytes;
+            in += per * Bytes;
+            if ((error += rest) >= writes) {
+                error -= writes;
+                __builtin_memcpy(&next, in, Bytes);
+                value ^= next;
+                in += Bytes;
+            }
             __builtin_memcpy(out, &value, Bytes);
         }
     } else {
-        const std::int64_t per = writes / reads, rest = writes % reads;
+        const std::int64_t rest = writes - per * reads;
         for (std::int64_t r = 0; r < reads; ++r, in += Bytes) {
-            std::int64_t more = per;
-            if ((error += rest) >= reads) error -= reads, ++more;
             __builtin_memcpy(&value, in, Bytes);
-            for (std::int64_t k = 0; k < more; ++k) __builtin_memcpy(out + k * Bytes, &value, Bytes);
-            out += more * Bytes;
+#pragma GCC unroll 8
+            for (std::int64_t k = 0; k < per; ++k) __builtin_memcpy(out + k * Bytes, &value, Bytes);
+            out += per * Bytes;
+            if ((error += rest) >= reads) {
+                error -= reads;
+                __builtin_memcpy(out, &value, Bytes);
+                out += Bytes;
+            }
         }
+    }
+}
+
+template <int Bytes>
+inline __attribute__((always_inline)) void move_blocks(const unsigned char* in, std::int64_t in_bytes,
+                                                       unsigned char* out, std::int64_t out_bytes) {
+    const std::int64_t reads = in_bytes / Bytes, writes = out_bytes / Bytes;
+    if (reads == 0 || writes == 0) return;
+    const std::int64_t per = reads >= writes ? reads / writes : writes / reads;
+    switch (per) {
+        case 1:
+            return move_ratio<Bytes, 1>(in, reads, out, writes, per);
+        case 2:
+            return move_ratio<Bytes, 2>(in, reads, out, writes, per);
+        case 3:
+            return move_ratio<Bytes, 3>(in, reads, out, writes, per);
+        case 4:
+            return move_ratio<Bytes, 4>(in, reads, out, writes, per);
+        case 5:
+            return move_ratio<Bytes, 5>(in, reads, out, writes, per);
+        case 6:
+            return move_ratio<Bytes, 6>(in, reads, out, writes, per);
+        case 7:
+            return move_ratio<Bytes, 7>(in, reads, out, writes, per);
+        case 8:
+            return move_ratio<Bytes, 8>(in, reads, out, writes, per);
+        default:
+            return move_ratio<Bytes, 0>(in, reads, out, writes, per);
     }
 }
 
