@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Error-free transforms: a rounded result together with its exact rounding error, both in the working precision.
-// `Real` is float, double, or a type with its own rounded_add, rounded_sub, rounded_mul and rounded_fma.
+// `Real` is float, double, or a type with its own rounded_add, rounded_sub, rounded_mul, rounded_fma and negated.
 #pragma once
 
 #include "rounded.hpp"
@@ -33,7 +33,7 @@ template <class Real> NUMFMT_FN with_error<Real> fast_two_sum(Real a, Real b) no
 /// Source: Ogita, Rump, Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26 (2005), algorithm 3.5.
 template <class Real> NUMFMT_FN with_error<Real> two_prod(Real a, Real b) noexcept {
     const Real p = rounded_mul(a, b);
-    return {p, rounded_fma(a, b, -p)};
+    return {p, rounded_fma(a, b, negated(p))};
 }
 
 }  // namespace numfmt::accumulate

@@ -35,9 +35,9 @@ template <class Real> class kahan {
     using value_type = Real;
     NUMFMT_FN void add(Real x) noexcept { step(rounded_sub(x, excess_)); }
     /// The product enters without a rounding of its own: fma(a, b, -excess).
-    NUMFMT_FN void add_product(Real a, Real b) noexcept { step(rounded_fma(a, b, -excess_)); }
+    NUMFMT_FN void add_product(Real a, Real b) noexcept { step(rounded_fma(a, b, negated(excess_))); }
     NUMFMT_FN void merge(const kahan& other) noexcept {
-        add(-other.excess_);
+        add(negated(other.excess_));
         add(other.sum_);
     }
     NUMFMT_FN Real value() const noexcept { return sum_; }
@@ -103,12 +103,12 @@ template <class Real> class dot2 {
 class in_double {
   public:
     using value_type = float;
-    NUMFMT_FN void add(float x) noexcept { sum_ = rounded_add(sum_, static_cast<double>(x)); }
+    NUMFMT_FN void add(float x) noexcept { sum_ = rounded_add(sum_, widened(x)); }
     NUMFMT_FN void add_product(float a, float b) noexcept {
-        sum_ = rounded_add(sum_, rounded_mul(static_cast<double>(a), static_cast<double>(b)));
+        sum_ = rounded_add(sum_, rounded_mul(widened(a), widened(b)));
     }
     NUMFMT_FN void merge(const in_double& other) noexcept { sum_ = rounded_add(sum_, other.sum_); }
-    NUMFMT_FN float value() const noexcept { return static_cast<float>(sum_); }
+    NUMFMT_FN float value() const noexcept { return narrowed(sum_); }
     NUMFMT_FN double value_in_double() const noexcept { return sum_; }
 
   private:

@@ -43,8 +43,8 @@
 
 namespace numfmt::accumulate {
 
-// The five operations as overloads that argument-dependent lookup can find: a vector type that brings its own runs
-// through the same accumulators.
+// The operations are overloads that argument-dependent lookup can find: a vector type that brings its own (rounded_add,
+// rounded_sub, rounded_mul, rounded_div, rounded_fma, negated, add_correction) runs through the same accumulators.
 
 /// a + b.
 NUMFMT_FN float rounded_add(float a, float b) noexcept {
@@ -75,8 +75,64 @@ NUMFMT_FN double rounded_add(double a, double b) noexcept {
 }
 
 /// a - b.
-NUMFMT_FN float rounded_sub(float a, float b) noexcept { return rounded_add(a, -b); }
-NUMFMT_FN double rounded_sub(double a, double b) noexcept { return rounded_add(a, -b); }
+NUMFMT_FN float rounded_sub(float a, float b) noexcept {
+    NUMFMT_PRECISE
+#if defined(__CUDA_ARCH__)
+    if (!__builtin_is_constant_evaluated()) {
+        float r = 0;
+        asm("sub.rn.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+        return r;
+    }
+#endif
+    float r = a - b;
+    NUMFMT_PIN(r);
+    return r;
+}
+NUMFMT_FN double rounded_sub(double a, double b) noexcept {
+    NUMFMT_PRECISE
+#if defined(__CUDA_ARCH__)
+    if (!__builtin_is_constant_evaluated()) {
+        double r = 0;
+        asm("sub.rn.f64 %0, %1, %2;" : "=d"(r) : "d"(a), "d"(b));
+        return r;
+    }
+#endif
+    double r = a - b;
+    NUMFMT_PIN(r);
+    return r;
+}
+
+/// -a: the sign bit alone. (Under -ftz the device's own negation would turn a subnormal number into zero.)
+NUMFMT_FN float negated(float a) noexcept {
+#if defined(__CUDA_ARCH__)
+    return bit_cast<float>(bit_cast<uint32_t>(a) ^ 0x80000000u);
+#else
+    return -a;
+#endif
+}
+NUMFMT_FN double negated(double a) noexcept { return -a; }
+
+/// float to double, exact, and double to float, rounded once; subnormal numbers are kept on the device as well.
+NUMFMT_FN double widened(float x) noexcept {
+#if defined(__CUDA_ARCH__)
+    if (!__builtin_is_constant_evaluated()) {
+        double r = 0;
+        asm("cvt.f64.f32 %0, %1;" : "=d"(r) : "f"(x));
+        return r;
+    }
+#endif
+    return static_cast<double>(x);
+}
+NUMFMT_FN float narrowed(double x) noexcept {
+#if defined(__CUDA_ARCH__)
+    if (!__builtin_is_constant_evaluated()) {
+        float r = 0;
+        asm("cvt.rn.f32.f64 %0, %1;" : "=f"(r) : "d"(x));
+        return r;
+    }
+#endif
+    return static_cast<float>(x);
+}
 
 /// a * b, never contracted with a later addition.
 NUMFMT_FN float rounded_mul(float a, float b) noexcept {

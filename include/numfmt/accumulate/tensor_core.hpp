@@ -65,7 +65,8 @@ struct tensor_core_model {
 };
 
 /// The models, by architecture and instruction. "Published": taken from the papers above and never compared with a GPU
-/// by this library's tests.
+/// by this library's tests. In device code copy one first: `constexpr tensor_core_model m =
+/// tensor_cores::hopper_16bit;`
 namespace tensor_cores {
 
 // V100, mma m8n8k4.
