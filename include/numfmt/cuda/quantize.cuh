@@ -56,8 +56,7 @@ template <class S, class T> struct group_shape {
     static constexpr bool fits = is_whole_tensor<S> || (S::block.rows == 1 && S::block.cols % run == 0 &&
                                                         sixteenths <= 32 && (sixteenths & (sixteenths - 1)) == 0);
     // An int4 scale takes many instructions: more elements share one, as far as registers go.
-    static constexpr int most = !is_int4<S> ? 1 : is_float_v<T> ? 2 : 4;
-    static constexpr int runs = !fits ? 1 : sixteenths < most ? static_cast<int>(sixteenths) : most;
+    static constexpr int runs = !fits || !is_int4<S> || sixteenths < 2 ? 1 : is_float_v<T> || sixteenths < 8 ? 2 : 4;
     static constexpr int lanes = fits ? static_cast<int>(sixteenths) / runs : 1;
     static constexpr int64_t cols = fits ? sixteenths * run : run;
     static constexpr int per_block = block_threads / lanes;

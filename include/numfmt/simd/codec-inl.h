@@ -285,9 +285,16 @@ HWY_INLINE void for_each_step(const Step& step, const In* HWY_RESTRICT x, int64_
         if (count > 0) partial(i, count);
         i += count;
         if (last) break;
-        for (; i + width <= n; i += width) {
-            prefetch_ahead<max_lanes8>(x + i, prefetch_distance);
-            step(x + i, y + i, stream);
+        if constexpr (sizeof(In) > sizeof(Out)) {
+            // Between two loads lies enough arithmetic for memory to fall idle.
+            for (; i + width <= n; i += width) {
+                prefetch_ahead<max_lanes8>(x + i, prefetch_distance);
+                step(x + i, y + i, stream);
+            }
+        } else if (stream) {  // so little that a test before each store would show
+            for (; i + width <= n; i += width) step(x + i, y + i, true);
+        } else {
+            for (; i + width <= n; i += width) step(x + i, y + i, false);
         }
         count = n - i;
     }
