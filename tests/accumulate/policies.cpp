@@ -91,6 +91,8 @@ TEST_CASE("trees: the order in which lanes and vectors meet") {
     CHECK(order<pairwise<recorder, 2>>(8) == "(((ab)(cd))((ef)(gh)))");
     CHECK(order<pairwise<recorder, 3>>(8) == "((((ab)c)((de)f))(gh))");
     CHECK(order<promoted<recorder, 3, recorder>>(8) == "((((ab)c)((de)f))(gh))");
+    CHECK(order<promoted<recorder, 3, recorder>>(7) == "((((ab)c)((de)f))g)");
+    CHECK(order<promoted<recorder, 3, recorder>>(6) == "(((ab)c)((de)f))");
     CHECK(order<interleaved<recorder, 4>>(0).empty());
 }
 

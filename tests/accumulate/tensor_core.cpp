@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The model of the tensor core's sum: designed inputs with known results, special values, chains, promotion, shapes.
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -245,6 +246,18 @@ TEST_CASE("tensor_core: subnormals and outputs") {
     CHECK(value(h(0, {{0x1p-24, 0x1p-24}})) == 0x1p-48f);
     CHECK(value(h(0x1p-149f, {{0, 1}})) == 0x1p-149f);
     CHECK(value(h(-0x1p-140f, {{0, 1}})) == -0x1p-140f);
+    // Tiny terms: nothing below 2^(-133 - 25) is kept, whatever their largest exponent. 13 terms of 2^u and the rest of
+    // 2^-149 reach it only if 2^u is kept.
+    const auto reaches = [](int u) {
+        const std::int64_t rest = (std::int64_t{1} << (-149 - u)) - 13;
+        products p = times(13, power(u));
+        for (int shift = 0; rest >> shift > 0; shift += 7)
+            p.push_back({std::ldexp(static_cast<double>(rest >> shift & 127), -75), std::ldexp(1.0, u + shift + 75)});
+        return run<bf16>(tc::hopper_16bit, 0, p) == 1;
+    };
+    CHECK(reaches(-156));
+    CHECK(reaches(-158));
+    CHECK_FALSE(reaches(-159));
     // fp22: a subnormal addend keeps 13 fraction bits of 2^-126.
     CHECK(value(run<fp8_e4m3>(tc::hopper_wgmma_fp8, 0x1p-139f, {{0, 1}})) == 0x1p-139f);
     CHECK(value(run<fp8_e4m3>(tc::hopper_wgmma_fp8, 0x1p-140f, {{0, 1}})) == 0);
@@ -330,4 +343,21 @@ TEST_CASE("tensor_core: a matrix product is its dot products") {
                 CHECK(std::bit_cast<std::uint32_t>(d[static_cast<std::size_t>(i * n + j)]) ==
                       tensor_core_dot(tc::hopper_wgmma_fp8, a.data() + i * k, b.data() + j * k, k, 0x40000000, every));
     }
+}
+
+TEST_CASE("tensor_core: 512 x 512 x 512 in less than a minute") {
+    constexpr std::int64_t n = 512;
+    numfmt_test::random_stream r(11);
+    std::vector<tensor_core_operand> a, b;
+    for (std::int64_t i = 0; i < n * n; ++i) {
+        a.push_back(to_operand<bf16>(static_cast<std::uint16_t>(0x3C00 + r.below(0x600) + (r.below(2) << 15))));
+        b.push_back(to_operand<bf16>(static_cast<std::uint16_t>(0x3C00 + r.below(0x600) + (r.below(2) << 15))));
+    }
+    std::vector<float> d(static_cast<std::size_t>(n * n));
+    const auto start = std::chrono::steady_clock::now();
+    tensor_core_matmul(tc::hopper_16bit, a.data(), b.data(), d.data(), 0, n, n, n);
+    CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < 60);
+    for (std::int64_t i = 0; i < n; i += 37)
+        CHECK(std::bit_cast<std::uint32_t>(d[static_cast<std::size_t>(i * n + (i * 7) % n)]) ==
+              tensor_core_dot(tc::hopper_16bit, a.data() + i * n, b.data() + (i * 7) % n * n, n));
 }

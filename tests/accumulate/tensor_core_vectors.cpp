@@ -126,7 +126,9 @@ TEST_CASE("tensor_core vectors: public ones of seven GPUs, and models a bit away
     }
     REQUIRE_MESSAGE(std::filesystem::is_directory(folder), "NUMFMT_TENSOR_CORE_VECTORS: no such folder: ", folder);
     int files = 0;
-    for (const auto& [name, set] : sets()) {
+    for (const auto& entry : sets()) {
+        const std::string& name = entry.first;
+        const vector_set& set = entry.second;
         const std::filesystem::path path = std::filesystem::path(folder) / (name + ".csv.gz");
         if (!std::filesystem::exists(path)) continue;
         ++files;
@@ -236,7 +238,8 @@ TEST_CASE("tensor_core vectors: our own, of every instruction and class of input
         numfmt_test::skip("no vectors in tests/golden/tensor_core (tests/cuda/tensor_core.cu --vectors writes them)");
         return;
     }
-    for (const auto& [row, count] : wrong) CHECK_MESSAGE(count == 0, row, ": ", count, " of ", seen[row], " differ");
+    for (const auto& row : wrong)
+        CHECK_MESSAGE(row.second == 0, row.first, ": ", row.second, " of ", seen[row.first], " differ");
     CHECK(unknown == 0);
     CHECK(lines > 2000);
     CHECK(seen.size() == 10 * own_instructions().size());  // every class of every instruction
