@@ -140,6 +140,14 @@ TEST_CASE("tensor_core: fp8 mma.sync on Hopper is another function") {
     CHECK(value(mma(0x1p24f, {{1, 1}, {0x1p-6, 0x1p-6}})) == 0x1p24f + 2);
     CHECK(std::isnan(value(mma(NAN, {{1, 1}}))));
     CHECK(mma(HUGE_VALF, {{1, 1}}) == 0x7F800000);
+    // e4m3's subnormals are normal numbers of fp16: their exponent is their own (H200: 2^-9 x 2^15 and 1.25 x 2^-15).
+    std::vector<tensor_core_operand> u(32, to_operand<fp8_e4m3>(0)), v(32, to_operand<fp8_e5m2>(0));
+    u[18] = to_operand<fp8_e4m3>(0x01), v[18] = to_operand<fp8_e5m2>(0x78);
+    u[29] = to_operand<fp8_e4m3>(0x12), v[29] = to_operand<fp8_e5m2>(0x14);
+    CHECK(tensor_core_instruction(tc::hopper_mma_fp8, u.data(), v.data(), 0) == 0x42800005);
+    tensor_core_model as_they_are = tc::hopper_mma_fp8;
+    as_they_are.through_fp16 = false;
+    CHECK(tensor_core_instruction(as_they_are, u.data(), v.data(), 0) == 0x42800004);
     // fp16: products 0, 1, 4, 5, ... first, rounded; then 2, 3, 6, 7, ...
     std::vector<tensor_core_operand> a(32, to_operand<fp8_e4m3>(0)), b(32, to_operand<fp8_e4m3>(fp8_e4m3(1.0f).bits()));
     const auto at = [&](int i, float x) { a[static_cast<std::size_t>(i)] = to_operand<fp8_e4m3>(fp8_e4m3(x).bits()); };
@@ -283,6 +291,10 @@ TEST_CASE("tensor_core: subnormals and outputs") {
     CHECK(to_fp16(0, {{0x1p-24, 0.75}}) == 0x1p-24f);
     CHECK(to_fp16(0x1p-24f, {{0x1p-24, 0.5}}) == 0x1p-23f);
     CHECK(to_fp16(-0x1p-14f, {{0x1p-24, 1}}) == -0x1p-14f + 0x1p-24f);
+    // A negative sum that rounds to zero is +0 (H200).
+    CHECK_FALSE(std::signbit(to_fp16(0, {{-0x1p-24, 0.5}})));
+    CHECK(run<bf16>(tc::hopper_16bit, 0, {{-0x1p-72, 0x1p-78}}) == 0);
+    CHECK(run<bf16>(tc::hopper_16bit, 0, {{-0x1p-71, 0x1p-78}}) == 0x80000001);
 }
 
 TEST_CASE("tensor_core: chains, tails and promotion") {

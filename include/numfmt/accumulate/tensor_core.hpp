@@ -9,7 +9,8 @@
 //      their format's smallest exponent and a significand below 1.
 //   2. M is the largest exponent of the terms that are not zero, C included, but at least `exponent_floor`.
 //   3. every term is truncated toward zero to a multiple of 2^(M - fraction_bits); the integers are summed exactly.
-//   4. the sum is rounded once to the output: toward zero for fp32, to nearest even for fp16. Subnormals are produced.
+//   4. the sum is rounded once to the output: toward zero for fp32, to nearest even for fp16. Subnormals are produced;
+//   a zero is +0.
 //   5. any NaN, 0 x Inf or Inf - Inf gives the NaN 7FFFFFFF (fp16: 7FFF); otherwise an Inf gives Inf, as does overflow.
 // An instruction with more products than a group is a chain of groups, C entering the first; a longer dot product is a
 // chain of instructions.
@@ -62,6 +63,8 @@ struct tensor_core_model {
     tensor_core_output output = tensor_core_output::fp32;
     tensor_core_addend addend = tensor_core_addend::fused;
     tensor_core_order order = tensor_core_order::contiguous;
+    bool through_fp16 =
+        false;  ///< the operands are converted to fp16 first, where subnormals of e4m3 are normal numbers
 };
 
 /// The models, by architecture and instruction. "Published": taken from the papers above and never compared with a GPU
@@ -92,12 +95,18 @@ inline constexpr tensor_core_model hopper_wgmma_fp8{"Hopper wgmma fp8", 32, 32, 
 inline constexpr tensor_core_model hopper_wgmma_fp8_to_fp16{"Hopper wgmma fp8 to fp16", 32, 32, 13, -21,
                                                             tensor_core_output::fp16};
 // Hopper and B200, mma.sync m16n8k32 on fp8: two fp16 instructions on the unpacked registers, then C.
-inline constexpr tensor_core_model hopper_mma_fp8{
-    "Hopper mma.sync fp8",           32, 16, 25, -133, tensor_core_output::fp32, tensor_core_addend::added_last,
-    tensor_core_order::pairs_of_four};
+inline constexpr tensor_core_model hopper_mma_fp8{"Hopper mma.sync fp8",
+                                                  32,
+                                                  16,
+                                                  25,
+                                                  -133,
+                                                  tensor_core_output::fp32,
+                                                  tensor_core_addend::added_last,
+                                                  tensor_core_order::pairs_of_four,
+                                                  true};
 inline constexpr tensor_core_model hopper_mma_fp8_to_fp16{
-    "Hopper mma.sync fp8 to fp16",   32, 16, 25, -21, tensor_core_output::fp16, tensor_core_addend::added_last,
-    tensor_core_order::pairs_of_four};
+    "Hopper mma.sync fp8 to fp16",    32,  16, 25, -21, tensor_core_output::fp16, tensor_core_addend::added_last,
+    tensor_core_order::pairs_of_four, true};
 // Blackwell. fp16, bf16 and tf32 as Hopper; tcgen05 and sm_120 fp8, fp6, fp4: published.
 inline constexpr tensor_core_model blackwell_16bit{"Blackwell fp16, bf16", 16, 16, 25, -133};
 inline constexpr tensor_core_model blackwell_fp16_to_fp16{"Blackwell fp16 to fp16", 16, 16, 25, -21,
@@ -190,6 +199,7 @@ NUMFMT_FN uint32_t round_to_output(int64_t sum, int unit, tensor_core_output out
     // The leading bit adds itself to the exponent field; a carry out of the rounding too.
     const uint64_t field = static_cast<uint64_t>(exponent - min_exponent);
     uint64_t code = (field << stored_bits) + (kept << (stored_bits - kept_bits));
+    if (code == 0) return 0;  // a negative sum that rounds to zero loses its sign
     code = code < infinity ? code : infinity;
     return static_cast<uint32_t>(code) | (sum < 0 ? sign_bit : 0u);
 }
@@ -259,6 +269,17 @@ NUMFMT_FN uint32_t fused_group(const tensor_core_model& m, const tensor_core_ope
     }
 }
 
+/// A finite operand as the same number in fp16: normalised as far as fp16's exponents go.
+NUMFMT_FN tensor_core_operand in_fp16(tensor_core_operand x) noexcept {
+    if (x.significand == 0 || x.exponent == special_exponent) return x;
+    while (x.exponent > -14 && x.significand > -(1 << operand_fraction_bits) &&
+           x.significand < 1 << operand_fraction_bits) {
+        x.significand = static_cast<int16_t>(x.significand * 2);
+        x.exponent = static_cast<int16_t>(x.exponent - 1);
+    }
+    return x;
+}
+
 struct half {  // fp16, which lives above this room
     using storage = uint16_t;
     static constexpr float_spec spec{
@@ -300,14 +321,16 @@ NUMFMT_HD inline constexpr uint32_t tensor_core_instruction(const tensor_core_mo
     const bool last = m.addend == tensor_core_addend::added_last;
     uint32_t d = last ? 0u : c;
     for (int g = 0; g * m.group < m.k; ++g) {
-        if (m.order == tensor_core_order::contiguous) {
+        if (m.order == tensor_core_order::contiguous && !m.through_fp16) {
             d = detail::fused_group(m, a + g * m.group, b + g * m.group, d);
         } else {
             tensor_core_operand x[32] = {}, y[32] = {};
             for (int i = 0; i < m.group; ++i) {
-                const int at = m.order == tensor_core_order::even_then_odd ? 2 * i + g : i / 2 * 4 + 2 * g + i % 2;
-                x[i] = a[at];
-                y[i] = b[at];
+                const int at = m.order == tensor_core_order::contiguous      ? g * m.group + i
+                               : m.order == tensor_core_order::even_then_odd ? 2 * i + g
+                                                                             : i / 2 * 4 + 2 * g + i % 2;
+                x[i] = m.through_fp16 ? detail::in_fp16(a[at]) : a[at];
+                y[i] = m.through_fp16 ? detail::in_fp16(b[at]) : b[at];
             }
             d = detail::fused_group(m, x, y, d);
         }
