@@ -10,7 +10,9 @@
 
 #include <numfmt/accumulate/tensor_core.hpp>
 #include <numfmt/bf16.hpp>
+#include <numfmt/e8m0.hpp>
 #include <numfmt/fp16.hpp>
+#include <numfmt/fp4.hpp>
 #include <numfmt/fp8.hpp>
 
 #include "support/inputs.hpp"
@@ -372,4 +374,68 @@ TEST_CASE("tensor_core: 512 x 512 x 512 in less than a minute") {
     for (std::int64_t i = 0; i < n; i += 37)
         CHECK(std::bit_cast<std::uint32_t>(d[static_cast<std::size_t>(i * n + (i * 7) % n)]) ==
               tensor_core_dot(tc::hopper_16bit, a.data() + i * n, b.data() + (i * 7) % n * n, n));
+}
+
+TEST_CASE("tensor_core: block-scaled instructions of Blackwell, as published") {
+    using numfmt::e8m0;
+    using numfmt::fp4_e2m1;
+    using numfmt::fp8_ue4m3;
+    const auto power_scale = [](int e) { return to_block_scale<e8m0>(static_cast<std::uint8_t>(127 + e)); };
+    CHECK(to_block_scale<e8m0>(0xFF).exponent > 4000);
+    CHECK(to_block_scale<fp8_ue4m3>(fp8_ue4m3(1.5f).bits()).significand == 1536);
+    CHECK(to_block_scale<fp8_ue4m3>(0x7F).exponent > 4000);
+
+    // mxf8: with scales of 1 the unscaled instruction; scales shift the result exactly and move C's alignment.
+    numfmt_test::random_stream r(4);
+    std::vector<tensor_core_operand> a, b;
+    for (int i = 0; i < 32; ++i) {
+        a.push_back(to_operand<fp8_e4m3>(static_cast<std::uint8_t>(r.below(0x7F) + 0x80 * r.below(2))));
+        b.push_back(to_operand<fp8_e4m3>(static_cast<std::uint8_t>(r.below(0x7F))));
+    }
+    const std::uint32_t plain = tensor_core_instruction(tc::blackwell_f8f6f4, a.data(), b.data(), 0x3F800000);
+    CHECK(tensor_core_mxf8(a.data(), b.data(), power_scale(0), power_scale(0), 0x3F800000) == plain);
+    CHECK(value(tensor_core_mxf8(a.data(), b.data(), power_scale(20), power_scale(-7), 0)) ==
+          std::ldexp(value(tensor_core_instruction(tc::blackwell_f8f6f4, a.data(), b.data(), 0)), 13));
+    CHECK(tensor_core_mxf8(a.data(), b.data(), power_scale(-60), power_scale(0), 0x3F800000) == 0x3F800000);
+    CHECK(tensor_core_mxf8(a.data(), b.data(), to_block_scale<e8m0>(0xFF), power_scale(0), 0) == 0x7FFFFFFF);
+
+    // mxf4, nvf4: exact sums of 16, scale significands, 35 bits.
+    std::vector<tensor_core_operand> x(64), y(64), sa(4), sb(4);
+    const auto fill = [&](std::vector<tensor_core_operand>& v, int first, float number) {
+        for (int i = first; i < first + 16; ++i)
+            v[static_cast<std::size_t>(i)] = to_operand<fp4_e2m1>(fp4_e2m1(number).bits());
+    };
+    const auto nv = [](float s) { return to_block_scale<fp8_ue4m3>(fp8_ue4m3(s).bits()); };
+    const auto run16 = [&](float c) {
+        return value(tensor_core_mxf4(x.data(), y.data(), sa.data(), sb.data(), 16, std::bit_cast<std::uint32_t>(c)));
+    };
+    for (int g = 0; g < 4; ++g) {
+        fill(x, 16 * g, 0.5f * static_cast<float>(g + 1));  // 0.5, 1, 1.5, 2
+        fill(y, 16 * g, g == 3 ? -6.0f : 3.0f);
+        sa[static_cast<std::size_t>(g)] = nv(1.125f);
+        sb[static_cast<std::size_t>(g)] = nv(g == 0 ? 0x1p-9f : 2.5f);  // 2^-9: subnormal in E4M3
+    }
+    CHECK(run16(1) == 1 + 1.125f * (24 * 0x1p-9f + (48 + 72 - 192) * 2.5f));
+    // 35 bits below the largest scale exponent, whatever the size of the sums: C = 2^-35 is kept, 2^-36 is not.
+    for (auto* v : {&x, &y}) fill(*v, 16, 0), fill(*v, 32, 0), fill(*v, 48, 0);
+    fill(x, 0, 6.0f);
+    fill(y, 0, 0.5f);
+    x[1] = to_operand<fp4_e2m1>(fp4_e2m1(-6.0f).bits());  // the sum is 14 * 3 = 42
+    sa[0] = sb[0] = nv(1.0f);
+    CHECK(run16(0) == 42);
+    fill(x, 16, -6.0f);  // the second group takes the first one away
+    fill(y, 16, 0.5f);
+    x[17] = to_operand<fp4_e2m1>(fp4_e2m1(6.0f).bits());
+    sa[1] = sb[1] = nv(1.0f);
+    CHECK(run16(0x1p-35f) == 0x1p-35f);
+    CHECK(run16(0x1.8p-35f) == 0x1p-35f);
+    CHECK(run16(0x1p-36f) == 0);
+    CHECK(std::isnan(value(tensor_core_mxf4(x.data(), y.data(), sa.data(), sb.data(), 16, 0x7FC00000))));
+    // One scale for 32: powers of two shift exactly.
+    std::vector<tensor_core_operand> pa = {power_scale(30), power_scale(0)}, pb = {power_scale(-10), power_scale(1)};
+    for (int g = 0; g < 4; ++g) {
+        fill(x, 16 * g, 1.0f);
+        fill(y, 16 * g, 1.5f);
+    }
+    CHECK(value(tensor_core_mxf4(x.data(), y.data(), pa.data(), pb.data(), 32, 0)) == 48 * 0x1p20f + 48 * 2);
 }

@@ -369,6 +369,77 @@ NUMFMT_HD inline constexpr uint32_t tensor_core_dot(const tensor_core_model& m, 
     return in_chain > 0 ? detail::rounded_sum(promoted, d, false) : promoted;
 }
 
+/// A block scale as a tensor core sees it: E8M0 (a power of two) or unsigned E4M3. NaN as in tensor_core_operand.
+template <class Format> NUMFMT_FN tensor_core_operand to_block_scale(typename Format::storage code) noexcept {
+    constexpr float_spec s = Format::spec;
+    if constexpr (s.has_zero) {
+        static_assert(s.mantissa_bits <= 3, "numfmt::accumulate::to_block_scale: E8M0 or UE4M3");
+        return detail::operand_of(s, code & s.magnitude_mask());
+    } else {
+        const bool nan = code > s.max_finite_code();
+        return {static_cast<int16_t>(nan ? 0 : 1 << detail::operand_fraction_bits),
+                static_cast<int16_t>(nan ? detail::special_exponent : static_cast<int>(code) - s.bias)};
+    }
+}
+
+/// D of a Blackwell mxf8f6f4 instruction: 32 products of fp8, fp6 or fp4 numbers with one power-of-two scale a side,
+/// whose exponents join those of the products. Published (arXiv:2511.10909), never compared with a GPU here.
+NUMFMT_HD inline constexpr uint32_t tensor_core_mxf8(const tensor_core_operand* a, const tensor_core_operand* b,
+                                                     tensor_core_operand scale_a, tensor_core_operand scale_b,
+                                                     uint32_t c) noexcept {
+    if (scale_a.exponent == detail::special_exponent || scale_b.exponent == detail::special_exponent)
+        return detail::nan_fp32;
+    constexpr tensor_core_model m = tensor_cores::blackwell_f8f6f4;
+    tensor_core_operand x[32] = {}, y[32] = {};
+    for (int i = 0; i < 32; ++i) {
+        x[i] = {a[i].significand, static_cast<int16_t>(a[i].exponent + scale_a.exponent)};
+        y[i] = {b[i].significand, static_cast<int16_t>(b[i].exponent + scale_b.exponent)};
+    }
+    return tensor_core_instruction(m, x, y, c);
+}
+
+/// D of a Blackwell mxf4 or mxf4nvf4 instruction: 64 products of E2M1 numbers; each 16 of them are summed exactly and
+/// multiplied with the significands of their two scales (one per `block` elements, 16 or 32), the scales' exponents
+/// being the term's; then the four terms and C are cut to 35 bits below the largest exponent and summed, the result
+/// toward zero to fp32. Published (arXiv:2511.10909), never compared with a GPU here.
+NUMFMT_HD inline constexpr uint32_t tensor_core_mxf4(const tensor_core_operand* a, const tensor_core_operand* b,
+                                                     const tensor_core_operand* scale_a,
+                                                     const tensor_core_operand* scale_b, int block,
+                                                     uint32_t c_bits) noexcept {
+    constexpr int fraction_bits = 35, exponent_floor = -139;
+    const detail::addend_value c = detail::addend_of(c_bits, false);
+    if (c.exponent == detail::special_exponent && c.significand == 0) return detail::nan_fp32;
+    int64_t term[4] = {};
+    int exponent[4] = {};
+    int largest = c.exponent;
+    for (int g = 0; g < 4; ++g) {
+        const tensor_core_operand sa = scale_a[g * 16 / block], sb = scale_b[g * 16 / block];
+        if (sa.exponent == detail::special_exponent || sb.exponent == detail::special_exponent) return detail::nan_fp32;
+        // E2M1 numbers are multiples of 1/2 and at most 6: quarters, exactly.
+        int quarters = 0;
+        for (int i = g * 16; i < g * 16 + 16; ++i) {
+            const int x = a[i].significand == 0 ? 0 : a[i].significand * (1 << (a[i].exponent + 1)) >> 10;
+            const int y = b[i].significand == 0 ? 0 : b[i].significand * (1 << (b[i].exponent + 1)) >> 10;
+            quarters += x * y;
+        }
+        // Scale significands have 3 fraction bits.
+        term[g] = static_cast<int64_t>(quarters) * (sa.significand >> 7) * (sb.significand >> 7);
+        exponent[g] = sa.exponent + sb.exponent;
+        if (term[g] != 0) largest = numfmt::detail::max(largest, exponent[g]);
+    }
+    if (c.exponent == detail::special_exponent) return c.significand < 0 ? 0xFF800000u : 0x7F800000u;
+    largest = numfmt::detail::max(largest, exponent_floor);
+    // In units of 2^(largest - 35): a term has 2 + 3 + 3 fraction bits, C has 23.
+    const auto cut = [&](int64_t value, int up, int e) {
+        const uint64_t magnitude = static_cast<uint64_t>(value < 0 ? -value : value) << up;
+        const int64_t kept = static_cast<int64_t>(magnitude >> numfmt::detail::min(largest - e, 63));
+        return value < 0 ? -kept : kept;
+    };
+    int64_t sum = cut(c.significand, fraction_bits - 23, c.exponent);
+    for (int g = 0; g < 4; ++g) sum += term[g] == 0 ? 0 : cut(term[g], fraction_bits - 8, exponent[g]);
+    return detail::round_to_output(sum, largest - fraction_bits, tensor_core_output::fp32);
+}
+
 /// D += A B^T for rows first_row <= i < last_row: a is [m][k], b is [n][k], d is [m][n], all row-major and tight, d
 /// being C before and D after. Float outputs (fp32, fp22). Rows are independent: give every thread its own range.
 inline void tensor_core_matmul(const tensor_core_model& m, const tensor_core_operand* a, const tensor_core_operand* b,
