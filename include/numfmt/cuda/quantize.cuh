@@ -495,8 +495,9 @@ __global__ __launch_bounds__(Threads) void block_kernel(matrix_in<T> x, quantize
     const int64_t i = scale_cols == 1 ? int64_t{blockIdx.x} : int64_t{blockIdx.x} / scale_cols;
     const int64_t j = int64_t{blockIdx.x} - i * scale_cols;
     // Blocks whose chunks fill the threads' registers exactly.
-    if constexpr (S::block.rows != whole && S::block.cols != whole && S::block.cols % 8 == 0 &&
-                  S::block.rows * S::block.cols == int64_t{Threads} * 4 * 8) {
+    constexpr int64_t elements = int64_t{Threads} * 4 * 8;
+    if constexpr (S::block.rows <= elements && S::block.cols % 8 == 0 && elements % S::block.rows == 0 &&
+                  elements / S::block.rows == S::block.cols) {
         if (x.aligned && out_aligned && (i + 1) * S::block.rows <= x.rows && (j + 1) * S::block.cols <= x.cols) {
             quantize_block<true, S, R, T, Fast, Threads>(x, out, out_aligned, i, j, o);
             return;
