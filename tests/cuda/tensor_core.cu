@@ -200,7 +200,7 @@ std::string describe(const instruction& i, const dot_input& in, uint32_t hardwar
 /// two, signs to plus.
 dot_input shrink(const instruction& i, const tensor_core_model& model, const tensor_core_model* hardware,
                  dot_input in) {
-    for (int round = 0; round < 200; ++round) {
+    for (int round = 0; round < 100; ++round) {
         std::vector<dot_input> smaller;
         const auto propose = [&](auto&& change) {
             dot_input next = in;
@@ -222,7 +222,7 @@ dot_input shrink(const instruction& i, const tensor_core_model& model, const ten
                 n.a[j] &= ~(i.a.spec.sign_bit() << i.a.dropped);
                 n.b[j] &= ~(i.b.spec.sign_bit() << i.b.dropped);
             });
-        if (smaller.size() > 4096) smaller.resize(4096);
+        if (smaller.size() > 1024) smaller.resize(1024);
         const std::vector<uint32_t> d = run_dots(i, smaller, hardware);
         size_t found = smaller.size();
         for (size_t n = 0; n < smaller.size() && found == smaller.size(); ++n)
@@ -364,7 +364,7 @@ class program {
         if (got[0] > 0) {
             const auto index = static_cast<int64_t>(got[1] & ((1ull << 40) - 1));
             dot_input in = input_at(i, t, k, index);
-            if (k <= 1024) in = shrink(i, m, &hardware, std::move(in));
+            if (k <= 128) in = shrink(i, m, &hardware, std::move(in));
             const uint32_t d = run_dots(i, {in}, &hardware)[0];
             row.smallest = describe(i, in, d, model_dot(i, m, in));
         }

@@ -263,11 +263,25 @@ struct dot_input {
     uint32_t c = 0;
 };
 
+/// The model's D of a single dot product.
+inline uint32_t model_dot(const instruction& i, const tensor_core_model& m, const dot_input& in) {
+    std::vector<tensor_core_operand> x, y;
+    for (size_t j = 0; j < in.a.size(); ++j) {
+        x.push_back(accumulate::detail::operand_of(i.a.spec, in.a[j] >> i.a.dropped));
+        y.push_back(accumulate::detail::operand_of(i.b.spec, in.b[j] >> i.b.dropped));
+    }
+    return tensor_core_dot(m, x.data(), y.data(), static_cast<int64_t>(x.size()), in.c);
+}
+
 /// D of single dot products from the hardware, each in a tile of its own, at row 0 and column 0.
 inline std::vector<uint32_t> run_dots(const instruction& i, const std::vector<dot_input>& inputs,
                                       const tensor_core_model* stand_in) {
     std::vector<uint32_t> results;
     if (inputs.empty()) return results;
+    if (dry_run) {
+        for (const dot_input& in : inputs) results.push_back(model_dot(i, *stand_in, in));
+        return results;
+    }
     const auto k = static_cast<int64_t>(inputs[0].a.size());
     const size_t tiles = inputs.size(), row = static_cast<size_t>(k) * static_cast<size_t>(i.a.bytes);
     std::vector<uint8_t> a(tiles * ptx::tile_rows * row), b(tiles * ptx::tile_cols * row);
@@ -288,16 +302,6 @@ inline std::vector<uint32_t> run_dots(const instruction& i, const std::vector<do
     const std::vector<uint32_t> d = dd.host();
     for (size_t t = 0; t < tiles; ++t) results.push_back(d[t * ptx::tile_rows * ptx::tile_cols]);
     return results;
-}
-
-/// The model's D of a single dot product.
-inline uint32_t model_dot(const instruction& i, const tensor_core_model& m, const dot_input& in) {
-    std::vector<tensor_core_operand> x, y;
-    for (size_t j = 0; j < in.a.size(); ++j) {
-        x.push_back(accumulate::detail::operand_of(i.a.spec, in.a[j] >> i.a.dropped));
-        y.push_back(accumulate::detail::operand_of(i.b.spec, in.b[j] >> i.b.dropped));
-    }
-    return tensor_core_dot(m, x.data(), y.data(), static_cast<int64_t>(x.size()), in.c);
 }
 
 /// The value of a code, and of an addend or result.
