@@ -71,7 +71,8 @@ template <class S> bool same_as_reference(matrix_view<const float> x, const quan
     const auto expected = quantize<S>(x, options).value;
     auto q = quantized_tensor<S>::make(x.shape).value;
     kernels::quantize_rows<S>(x, q.view(), {}, rounding::nearest_even, options, 0, q.view().scale_shape().rows);
-    const auto a = q.view().parts(), b = expected.view().parts();
+    const auto a = q.view().parts();
+    const auto b = expected.view().parts();
     const matrix_shape scales = q.view().scale_shape();
     const auto code_bytes = static_cast<std::size_t>(x.shape.rows * scheme_traits<S>::code_row_bytes(x.shape.cols));
     const auto scale_bytes = static_cast<std::size_t>(scales.rows * scales.cols) * sizeof *a.scales;
