@@ -14,6 +14,7 @@
 #include "accumulation/measure.hpp"
 #include "accumulation/report.hpp"
 #include "accumulation/settings.hpp"
+#include "support/program.hpp"
 
 namespace {
 
@@ -22,7 +23,7 @@ using namespace accumulation;
 int run(int argc, char** argv) {
     const settings s = parse_command_line(argc, argv);
     const std::vector<accumulator> accumulators = chosen_accumulators(s);
-    check_outputs(s);
+    example::check_outputs(s.csv, s.plot);
     const results r = measure_all(s, accumulators);
     if (s.json)
         fmt::print("{}\n", json_of(s, accumulators, r).dump(2));
@@ -37,15 +38,6 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    try {
-        return run(argc, argv);
-    } catch (const bad_input& e) {
-        fmt::print(stderr, "accumulation_error: {}\n", e.what());
-        return 2;
-    } catch (const std::bad_alloc&) {
-        fmt::print(stderr, "accumulation_error: out of memory; fewer --threads or a smaller --k need less\n");
-    } catch (const std::exception& e) {
-        fmt::print(stderr, "accumulation_error: {}\n", e.what());
-    }
-    return 1;
+    return example::run_program("accumulation_error", "; fewer --threads or a smaller --k need less",
+                                [&] { return run(argc, argv); });
 }

@@ -12,6 +12,7 @@
 
 #include <fmt/core.h>
 
+#include "support/program.hpp"
 #include "sweep/measure.hpp"
 #include "sweep/report.hpp"
 #include "sweep/rows.hpp"
@@ -25,7 +26,7 @@ using namespace sweep;
 int run(int argc, char** argv) {
     const settings s = parse_command_line(argc, argv);
     const std::vector<row> rows = chosen_rows(s);
-    check_outputs(s);
+    example::check_outputs(s.csv, s.plot);
     workload work = s.synthetic ? synthetic_workload(s) : file_workload(s);
     for (weight& w : work.weights) {
         w.first_task = work.tasks;
@@ -54,15 +55,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    try {
-        return run(argc, argv);
-    } catch (const bad_input& e) {
-        fmt::print(stderr, "error_sweep: {}\n", e.what());
-        return 2;
-    } catch (const std::bad_alloc&) {
-        fmt::print(stderr, "error_sweep: out of memory; fewer --threads need less\n");
-    } catch (const std::exception& e) {
-        fmt::print(stderr, "error_sweep: {}\n", e.what());
-    }
-    return 1;
+    return example::run_program("error_sweep", "; fewer --threads need less", [&] { return run(argc, argv); });
 }

@@ -32,6 +32,7 @@
 
 #include "support/files.hpp"
 #include "support/plot.hpp"
+#include "support/program.hpp"
 #include "support/table.hpp"
 
 namespace {
@@ -39,6 +40,7 @@ namespace {
 namespace roof = numfmt::accuracy::roofline;
 using example::csv_number;
 using example::printable;
+using example::refuse;
 using example::significant;
 using example::with_commas;
 using roof::arithmetic;
@@ -47,15 +49,6 @@ using roof::model_config;
 using roof::operation;
 using roof::operation_list;
 using roof::time_floor;
-
-/// Something the user can put right: printed as it is, exit code 2.
-struct bad_input : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
-template <class... Args> [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
-    throw bad_input(fmt::format(format, std::forward<Args>(args)...));
-}
 
 // --- formats --------------------------------------------------------------------------------------------------------
 
@@ -1264,26 +1257,12 @@ void draw(const settings& s, const results& r) {
         throw std::runtime_error("--plot: gnuplot wrote no file");
 }
 
-void check_outputs(const settings& s) {
-    if (!s.csv.empty()) {
-        if (const std::string why = example::why_not_writable(s.csv); !why.empty())
-            refuse("--csv: cannot write '{}': {}", printable(s.csv), why);
-    }
-    if (s.plot.empty()) return;
-    if (!example::plot_type_known(s.plot))
-        refuse("--plot: got '{}', wanted a name that ends in .svg or .png", printable(s.plot));
-    if (const std::string why = example::why_not_writable(s.plot); !why.empty())
-        refuse("--plot: cannot write '{}': {}", printable(s.plot), why);
-    if (example::find_program("gnuplot").empty())
-        throw std::runtime_error("--plot: gnuplot is not installed (Debian, Ubuntu: apt install gnuplot-nox)");
-}
-
 int run(int argc, char** argv) {
     const settings s = parse_command_line(argc, argv);
     if (s.list) {
         print_list();
     } else {
-        check_outputs(s);
+        example::check_outputs(s.csv, s.plot);
         const results r = compute(s);
         if (s.json)  // a path need not be UTF-8; JSON has to be
             fmt::print("{}\n", json_of(s, r).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -1299,15 +1278,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    try {
-        return run(argc, argv);
-    } catch (const bad_input& e) {
-        fmt::print(stderr, "roofline: {}\n", e.what());
-        return 2;
-    } catch (const std::bad_alloc&) {
-        fmt::print(stderr, "roofline: out of memory\n");
-    } catch (const std::exception& e) {
-        fmt::print(stderr, "roofline: {}\n", e.what());
-    }
-    return 1;
+    return example::run_program("roofline", "", [&] { return run(argc, argv); });
 }

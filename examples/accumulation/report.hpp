@@ -171,19 +171,4 @@ inline void write_plot(const settings& s, const std::vector<accumulator>& accumu
         throw std::runtime_error("--plot: " + error);
 }
 
-/// Finds out before the work whether its results can be written.
-inline void check_outputs(const settings& s) {
-    if (!s.csv.empty()) {
-        if (const std::string why = example::why_not_writable(s.csv); !why.empty())
-            refuse("--csv: cannot write '{}': {}", example::printable(s.csv), why);
-    }
-    if (s.plot.empty()) return;
-    if (!example::plot_type_known(s.plot))
-        refuse("--plot: got '{}', wanted a name that ends in .svg or .png", example::printable(s.plot));
-    if (const std::string why = example::why_not_writable(s.plot); !why.empty())
-        refuse("--plot: cannot write '{}': {}", example::printable(s.plot), why);
-    if (example::find_program("gnuplot").empty())
-        throw std::runtime_error("--plot: gnuplot is not installed (Debian, Ubuntu: apt install gnuplot-nox)");
-}
-
 }  // namespace accumulation

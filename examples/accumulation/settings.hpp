@@ -18,17 +18,12 @@
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
+#include "../support/program.hpp"
 #include "accumulators.hpp"
 
 namespace accumulation {
 
-/// Something the user can put right: printed as it is, exit code 2.
-struct bad_input : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-template <class... Args> [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
-    throw bad_input(fmt::format(format, std::forward<Args>(args)...));
-}
+using example::refuse;
 
 inline const std::vector<std::string>& data_names() {
     static const std::vector<std::string> names = {"zero_mean", "positive", "ill_conditioned", "activations"};

@@ -24,6 +24,8 @@
 #include <numfmt/accuracy/weights.hpp>
 #include <numfmt/block/quantize.hpp>
 
+#include "../support/program.hpp"
+
 namespace sweep {
 
 using numfmt::matrix_shape;
@@ -35,14 +37,8 @@ using numfmt::accuracy::distribution;
 using numfmt::accuracy::error_metrics;
 using numfmt::accuracy::tensor_range;
 
-/// Something the user can put right: printed as it is, exit code 2.
-struct bad_input : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
-template <class... Args> [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
-    throw bad_input(fmt::format(format, std::forward<Args>(args)...));
-}
+using example::bad_input;
+using example::refuse;
 
 template <class E> using named = std::pair<const char*, E>;
 
