@@ -30,9 +30,9 @@
 #include <numfmt/accuracy/roofline.hpp>
 #include <numfmt/numfmt.hpp>
 
+#include "support/command_line.hpp"
 #include "support/files.hpp"
 #include "support/plot.hpp"
-#include "support/program.hpp"
 #include "support/table.hpp"
 
 namespace {
@@ -383,10 +383,6 @@ struct settings {
     bool json = false, list = false;
 };
 
-std::string version() {
-    return fmt::format("numfmt {}.{}.{}", NUMFMT_VERSION_MAJOR, NUMFMT_VERSION_MINOR, NUMFMT_VERSION_PATCH);
-}
-
 constexpr const char* help_header = R"(roofline: how fast a model can decode on a GPU at best, and what limits it.
 
 From a model's sizes, a GPU's bandwidth and peaks, and the formats of weights and KV cache: parameters, bytes, whether
@@ -517,7 +513,7 @@ settings parse_command_line(int argc, char** argv) {
     CLI::App app(help_header, "roofline");
     app.footer(help_footer);
     app.get_formatter()->column_width(30);
-    app.set_version_flag("--version", version(), "print the version and exit");
+    app.set_version_flag("--version", example::version(), "print the version and exit");
     const auto add = [&](const char* name, auto& variable, const char* type, const char* text) {
         return app.add_option(name, variable, text)->type_name(type);
     };
@@ -821,7 +817,7 @@ ordered_json json_of(const settings& s, const operation_list& list) {
 ordered_json json_of(const settings& s, const results& r) {
     const model_config& m = s.model.config;
     ordered_json out;
-    out["version"] = version();
+    out["version"] = example::version();
     out["model"] = {{"name", s.model.name}, {"source", s.model.source}};
     for (const roof::config_field& f : roof::config_fields) out["model"][f.key] = m.*f.member;
     out["model"]["local_layers"] = m.local_layers;
@@ -909,10 +905,7 @@ void write_csv(const settings& s, const results& r) {
     add_operations("decode", s.batch, s.context, r.chosen.operations);
     add_step("prefill", 1, s.prompt, r.prefill, r.prefill_floor);
     add_operations("prefill", 1, s.prompt, r.prefill);
-    std::ofstream file(s.csv, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.close();
-    if (!file) refuse("--csv: cannot write '{}'", printable(s.csv));
+    example::write_csv_file(s.csv, text);
 }
 
 // --- the picture ----------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -84,7 +83,7 @@ inline nlohmann::ordered_json json_of(const settings& s, const std::vector<accum
     using json = nlohmann::ordered_json;
     const auto number = [](double x) { return std::isfinite(x) ? json(x) : json(); };
     json out;
-    out["version"] = version();
+    out["version"] = example::version();
     out["input"] = s.input;
     out["seed"] = s.seed;
     out["accumulators"] = json::array();
@@ -136,10 +135,7 @@ inline void write_csv(const settings& s, const std::vector<accumulator>& accumul
                      example::csv_number(accumulators[a].worst.value(n)), example::csv_number(c.correctly_rounded(a)),
                      std::to_string(c.by_accumulator[a].overflows)});
             }
-    std::ofstream file(s.csv, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.close();
-    if (!file) refuse("--csv: cannot write '{}'", example::printable(s.csv));
+    example::write_csv_file(s.csv, text);
 }
 
 inline void write_plot(const settings& s, const std::vector<accumulator>& accumulators, const results& r) {

@@ -3,22 +3,13 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
-#include <cstdlib>
 #include <stdexcept>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include <fmt/core.h>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
-
-#include "../support/program.hpp"
+#include "../support/command_line.hpp"
 #include "accumulators.hpp"
 
 namespace accumulation {
@@ -56,10 +47,6 @@ struct settings {
     }
 };
 
-inline std::string version() {
-    return fmt::format("numfmt {}.{}.{}", NUMFMT_VERSION_MAJOR, NUMFMT_VERSION_MINOR, NUMFMT_VERSION_PATCH);
-}
-
 inline constexpr const char* help_header =
     R"(accumulation_error: what forming the sum costs, whatever the format of the numbers in it.
 
@@ -90,53 +77,28 @@ Examples:
 
 inline settings parse_command_line(int argc, char** argv) {
     settings s;
-    std::string seed_text = "0";
-    s.threads = std::max(1u, std::thread::hardware_concurrency());
     std::vector<std::string> names, inputs;
     for (const accumulator& a : all_accumulators()) names.push_back(a.name);
     for (const auto& [name, f] : input_names()) inputs.push_back(name);
 
-    CLI::App app(help_header, "accumulation_error");
-    app.footer(help_footer);
-    app.get_formatter()->column_width(34);
-    app.set_version_flag("--version", version(), "print the version and exit");
-    const auto add = [&](const char* name, auto& variable, const char* type, const std::string& text) {
-        return app.add_option(name, variable, text)->type_name(type);
-    };
-    const auto one_of = [](const std::vector<std::string>& list) { return CLI::IsMember(list).description(""); };
-    add("--data", s.data, "NAME", fmt::format("only this data; may be repeated\n{}", fmt::join(data_names(), ", ")))
-        ->check(one_of(data_names()))
-        ->allow_extra_args(false);
-    add("--accumulator", s.accumulators, "NAME",
-        fmt::format("only this accumulator; may be repeated\n{}", fmt::join(names, ", ")))
-        ->check(one_of(names))
-        ->allow_extra_args(false);
-    add("--k", s.k, "K", "only this number of terms; may be repeated [2^7, 2^8 .. 2^20]")
+    example::command_line line("accumulation_error", help_header, help_footer);
+    line.choice("--data", s.data, data_names(), "only this data; may be repeated");
+    line.choice("--accumulator", s.accumulators, names, "only this accumulator; may be repeated");
+    line.add("--k", s.k, "K", "only this number of terms; may be repeated [2^7, 2^8 .. 2^20]")
         ->check(CLI::Range(std::int64_t{4}, std::int64_t{1} << 24).description(""))
         ->allow_extra_args(false);
-    add("--input", s.input, "NAME", fmt::format("format of the numbers\n{} [e4m3]", fmt::join(inputs, ", ")))
-        ->check(one_of(inputs));
-    add("--trials", s.trials, "N", "dot products of each K [about 2^20 products, 4 to 4096]")
+    line.choice("--input", s.input, inputs, "format of the numbers [e4m3]");
+    line.add("--trials", s.trials, "N", "dot products of each K [about 2^20 products, 4 to 4096]")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24).description(""));
-    const auto* const condition = add("--condition", s.condition, "X", "condition number of ill_conditioned [1e6]")
+    const auto* const condition = line.add("--condition", s.condition, "X", "condition number of ill_conditioned [1e6]")
                                       ->check(CLI::Range(1.0, 1e12).description(""));
-    app.add_flag("--json", s.json, "print JSON instead of tables");
-    add("--csv", s.csv, "FILE", "also write all numbers to this file");
-    add("--plot", s.plot, "FILE", "also plot backward errors and bounds against K; .svg or .png (needs\ngnuplot)");
-    add("--seed", seed_text, "N", "seed of the data [0]");
-    add("--threads", s.threads, "N", "how many to use [all]; the results do not depend on it")
-        ->check(CLI::Range(1u, 1024u).description(""));
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::Success& e) {  // --help, --version
-        std::exit(app.exit(e));
-    } catch (const CLI::ParseError& e) {
-        refuse("{}\nRun with --help for more information.", e.what());
-    }
-    // CLI11 would take -1 for 2^64 - 1, and anything larger too.
-    const auto parsed = std::from_chars(seed_text.data(), seed_text.data() + seed_text.size(), s.seed);
-    if (parsed.ec != std::errc() || parsed.ptr != seed_text.data() + seed_text.size())
-        refuse("--seed: got '{}', wanted an integer from 0 to 2^64 - 1", seed_text);
+    line.add_outputs("backward errors and bounds against K");
+    line.parse(argc, argv);
+    s.json = line.json;
+    s.csv = line.csv;
+    s.plot = line.plot;
+    s.threads = line.threads;
+    s.seed = line.seed();
     if (s.data.empty()) s.data = data_names();
     if (s.k.empty())
         for (int e = 7; e <= 20; ++e) s.k.push_back(std::int64_t{1} << e);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Panels of curves over a power-of-two axis with logarithmic errors, drawn by gnuplot through a pipe.
+// Panels of curves over a logarithmic axis with logarithmic errors, drawn by gnuplot through a pipe.
 #pragma once
 
 #include <cmath>
@@ -29,9 +29,14 @@ struct panel {
     std::vector<curve> curves;
 };
 
+/// Where the ticks stand: 128, 1024, 8192 ... as plain numbers; 1, 10, 100 ... as powers of ten; or 0, 1, 2 ... on an
+/// axis that is not logarithmic.
+enum class x_axis { powers_of_two, decades, linear };
+
 struct line_plot_request {
     std::string title, subtitle, x_label, y_label;
     std::vector<panel> panels;  ///< two in a row; curves with one label look the same in all of them
+    x_axis axis = x_axis::powers_of_two;
 };
 
 /// The gnuplot script of a plot, `path` ending in .svg or .png. One legend for all panels stands on the right.
@@ -85,9 +90,11 @@ inline std::string line_plot_script(const line_plot_request& request, const std:
          fmt::format(" at screen 0.05, screen {:.4f} left font ',15'", 1 - 26 / height));
     line("set label 2 " + gnuplot_string(request.subtitle) +
          fmt::format(" at screen 0.05, screen {:.4f} left textcolor rgb '#555555'", 1 - 50 / height));
-    line(
-        "set logscale x 2; set logscale y 10; set format x '%.0f'; set format y '%g'; set xtics 128, 8; set mxtics 1; "
-        "set mytics 1");
+    line("set logscale y 10; set format y '%g'; set mytics 1");
+    if (request.axis == x_axis::powers_of_two)
+        line("set logscale x 2; set format x '%.0f'; set xtics 128, 8; set mxtics 1");
+    else if (request.axis == x_axis::decades)
+        line("set logscale x 10; set format x '%g'; set xtics autofreq; set mxtics 1");
     line("set grid xtics ytics linecolor rgb '#e0e0e0'; set border linecolor rgb '#888888'; set key off");
     line("set xlabel " + gnuplot_string(request.x_label) + " offset 0,0.5");
     line("set ylabel " + gnuplot_string(request.y_label) + " offset 1");

@@ -5,6 +5,8 @@
 
 #include <cstdio>
 #include <exception>
+#include <fstream>
+#include <ios>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -41,6 +43,14 @@ inline void check_outputs(const std::string& csv, const std::string& plot) {
         refuse("--plot: cannot write '{}': {}", printable(plot), why);
     if (find_program("gnuplot").empty())
         throw std::runtime_error("--plot: gnuplot is not installed (Debian, Ubuntu: apt install gnuplot-nox)");
+}
+
+/// Writes the lines of a CSV file; refuses where that fails.
+inline void write_csv_file(const std::string& path, const std::string& lines) {
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    file << lines;
+    file.close();
+    if (!file) refuse("--csv: cannot write '{}'", printable(path));
 }
 
 /// The exit code of run(): its own, 2 for bad input, 1 for any other failure, each with its message on stderr.

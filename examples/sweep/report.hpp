@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -148,10 +147,7 @@ inline void write_csv(const settings& s, const workload& work, const std::vector
         add(w.name, w.type, fmt::format("{}", fmt::join(w.shape, "x")), results[i]);
     }
     add("total", "", "", total);
-    std::ofstream file(s.csv, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.close();
-    if (!file) refuse("--csv: cannot write '{}'", example::printable(s.csv));
+    example::write_csv_file(s.csv, text);
 }
 
 inline nlohmann::ordered_json json_of(const settings& s, const workload& work, const std::vector<row>& rows,
@@ -174,7 +170,7 @@ inline nlohmann::ordered_json json_of(const settings& s, const workload& work, c
     };
     json out;
     out["source"] = work.title;
-    out["version"] = version();
+    out["version"] = example::version();
     out["rounding"] = name_of(roundings, s.round);
     out["nonfinite"] = name_of(nonfinite_rules, s.options.nonfinite);
     out["int4_range"] = name_of(int4_ranges, s.options.int4_range);

@@ -3,14 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -24,7 +22,7 @@
 #include <numfmt/accuracy/weights.hpp>
 #include <numfmt/block/quantize.hpp>
 
-#include "../support/program.hpp"
+#include "../support/command_line.hpp"
 
 namespace sweep {
 
@@ -97,10 +95,6 @@ struct settings {
 
 inline constexpr std::int64_t synthetic_cols = 4096;
 
-inline std::string version() {
-    return fmt::format("numfmt {}.{}.{}", NUMFMT_VERSION_MAJOR, NUMFMT_VERSION_MINOR, NUMFMT_VERSION_PATCH);
-}
-
 inline constexpr const char* help_header = R"(error_sweep: what each number format costs in accuracy, on real weights.
 
 Quantizes every weight matrix of a .safetensors file with every scheme and compares the result with the original. A
@@ -143,7 +137,7 @@ inline settings parse_command_line(int argc, char** argv) {
     CLI::App app(help_header, "error_sweep");
     app.footer(help_footer);
     app.get_formatter()->column_width(34);
-    app.set_version_flag("--version", version(), "print the version and exit");
+    app.set_version_flag("--version", example::version(), "print the version and exit");
     const auto add = [&](const char* name, auto& variable, const char* type, const std::string& text) {
         return app.add_option(name, variable, text)->type_name(type);
     };
@@ -198,10 +192,7 @@ inline settings parse_command_line(int argc, char** argv) {
     s.options.nonfinite = value_of(nonfinite_rules, nonfinite);
     s.options.int4_range = value_of(int4_ranges, int4);
     s.options.int4_symmetric_range = value_of(int4_symmetric_ranges, symmetric);
-    // CLI11 would take -1 for 2^64 - 1, and anything larger too.
-    const auto parsed = std::from_chars(seed_text.data(), seed_text.data() + seed_text.size(), s.seed);
-    if (parsed.ec != std::errc() || parsed.ptr != seed_text.data() + seed_text.size())
-        refuse("--seed: got '{}', wanted an integer from 0 to 2^64 - 1", seed_text);
+    s.seed = example::seed_of(seed_text);
     s.options.seed = s.seed;
     if (!synthetic.empty()) s.synthetic = value_of(distributions, synthetic);
     // No option is ignored.
