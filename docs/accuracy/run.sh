@@ -13,7 +13,7 @@ fi
 
 want_build_tools
 want_example_libraries
-have_command gnuplot || want gnuplot-nox
+want gnuplot-nox have_command gnuplot
 install_wanted
 
 cd "$repo_root"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Writes minilm_sample.safetensors: real weights, and the real activations that feed them.
+"""Writes minilm_sample.safetensors: real weights, and the real activations that feed them; and minilm_states.safetensors:
+what enters real layer normalisations, and the queries, keys and values of real attention heads.
 
 The model all-MiniLM-L6-v2 (sentence-transformers, Apache-2.0) reads the paragraphs of paragraphs.txt once, one at a
 time, so that there is no padding. Forward hooks keep what enters the linear layers named in LAYERS. For each of them
@@ -8,6 +9,13 @@ the file holds two little-endian F32 tensors, both exactly as the model has them
     <module path>.weight  [N, K]  the first N rows (output channels) of the weight matrix; all K columns
     <module path>.input   [T, K]  the inputs of that layer at T tokens: the first [CLS], and T - 1 tokens drawn evenly
                                   over all tokens of all paragraphs
+
+and for the modules named in NORMS and ATTENTION:
+
+    <module path>.input            [T, K]  the sums that enter a LayerNorm, at the same T tokens
+    <module path>.weight, .bias    [K]     its parameters
+    <module path>.query.output     [all tokens, D]  what the first D output channels of the projection (whole heads)
+    (.key.output, .value.output)                    are for every token, bias included
 
 so that input times weight-transposed is what the layer computes before its bias, for the N output channels kept. The
 tokens are the same ones for every layer. `__metadata__` says where the data came from and which rows were kept.
@@ -53,8 +61,10 @@ LAYERS = {
     "encoder.layer.3.intermediate.dense": 150,
     "encoder.layer.5.attention.self.query": 64,
 }
+NORMS = [f"encoder.layer.{i}.{part}.LayerNorm" for i in (0, 3, 5) for part in ("attention.output", "output")]
+ATTENTION = {f"encoder.layer.{i}.attention.self": 64 for i in (0, 3, 5)}  # two heads of 32
 TOKENS = 32
-SIZE_LIMIT = 1_900_000  # bytes
+SIZE_LIMIT = 1_900_000  # bytes, each file
 
 HERE = Path(__file__).resolve().parent
 
@@ -65,17 +75,25 @@ def read_paragraphs(path):
 
 
 def run_model(model_dir, paragraphs):
-    """Runs the model on each paragraph. Returns (weights [N, K], inputs [all tokens, K], the tokens as text)."""
+    """Runs the model on each paragraph. Returns (weights [N, K], inputs [all tokens, K], outputs [all tokens, N], the
+    tokens as text, the model)."""
     tokenizer = AutoTokenizer.from_pretrained(model_dir)
     # Eager attention: one fixed sequence of matrix products, not whichever fused kernel this torch prefers.
     model = AutoModel.from_pretrained(model_dir, attn_implementation="eager", dtype=torch.float32).eval()
 
-    inputs = {name: [] for name in LAYERS}
+    inputs = {name: [] for name in [*LAYERS, *NORMS]}
+    projections = [f"{name}.{part}" for name in ATTENTION for part in ("query", "key", "value")]
+    outputs = {name: [] for name in projections}
     weights = {}
     for name in LAYERS:
         layer = model.get_submodule(name)
         weights[name] = layer.weight.detach()
-        layer.register_forward_hook(lambda _module, args, _output, name=name: inputs[name].append(args[0][0].clone()))
+    for name in inputs:
+        model.get_submodule(name).register_forward_hook(
+            lambda _module, args, _output, name=name: inputs[name].append(args[0][0].clone()))
+    for name in projections:
+        model.get_submodule(name).register_forward_hook(
+            lambda _module, _args, output, name=name: outputs[name].append(output[0].clone()))
 
     tokens = []
     with torch.no_grad():
@@ -83,7 +101,8 @@ def run_model(model_dir, paragraphs):
             encoded = tokenizer(paragraph, return_tensors="pt")
             tokens += tokenizer.convert_ids_to_tokens(encoded["input_ids"][0])
             model(**encoded)
-    return weights, {name: torch.cat(parts) for name, parts in inputs.items()}, tokens
+    joined = [{name: torch.cat(parts) for name, parts in kept.items()} for kept in (inputs, outputs)]
+    return weights, *joined, tokens, model
 
 
 def serialize(tensors, metadata):
@@ -118,9 +137,23 @@ def describe(name, tensor):
     )
 
 
+def write(path, tensors, metadata):
+    """Writes the file and prints its statistics and hash."""
+    file_bytes = serialize(tensors, metadata)
+    if len(file_bytes) > SIZE_LIMIT:
+        sys.exit(f"{path.name}: got {len(file_bytes)} bytes, wanted at most {SIZE_LIMIT}")
+    path.write_bytes(file_bytes)
+    print(f"{'tensor':49s} {'shape':>12s} {'mean':>8s} {'sd':>7s} {'amax':>8s} {'amax/sd':>7s} {'kurtosis':>8s} "
+          f"{'row max':>8s} {'col max':>8s}   (row, col max: the largest row or column amax over the median one)")
+    for name, tensor in tensors.items():
+        if tensor.dim() == 2:
+            print(describe(name, tensor))
+    print(f"{path.name}: {len(file_bytes)} bytes, SHA-256 {hashlib.sha256(file_bytes).hexdigest()}")
+
+
 def main():
-    parser = argparse.ArgumentParser(description="Writes the real-weights sample.")
-    parser.add_argument("--output", type=Path, default=HERE / "minilm_sample.safetensors", help="file to write")
+    parser = argparse.ArgumentParser(description="Writes the samples.")
+    parser.add_argument("--output", type=Path, default=HERE, help="folder to write into [this one]")
     arguments = parser.parse_args()
 
     model_dir = get_model_path()
@@ -133,11 +166,11 @@ def main():
 
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    weights, inputs, tokens = run_model(model_dir, read_paragraphs(HERE / "paragraphs.txt"))
+    weights, inputs, outputs, tokens, model = run_model(model_dir, read_paragraphs(HERE / "paragraphs.txt"))
     # One [CLS], because this model puts its largest activations there, and the middles of TOKENS - 1 equal parts.
     chosen = [0] + [(2 * i + 1) * len(tokens) // (2 * (TOKENS - 1)) for i in range(TOKENS - 1)]
 
-    metadata = {
+    source = {
         "source_model": "sentence-transformers/all-MiniLM-L6-v2",
         "source_package": PACKAGE,
         "source_package_version": PACKAGE_VERSION,
@@ -148,6 +181,7 @@ def main():
         "token_indices": f"{' '.join(map(str, chosen))} of {len(tokens)}",
         "tokens": " ".join(tokens[i] for i in chosen),
     }
+    metadata = dict(source)
     tensors = {}
     for name, rows in LAYERS.items():
         total = weights[name].shape[0]
@@ -156,17 +190,23 @@ def main():
         tensors[f"{name}.weight"] = weights[name][:kept]
         tensors[f"{name}.input"] = inputs[name][chosen]
 
-    file_bytes = serialize(tensors, metadata)
-    if len(file_bytes) > SIZE_LIMIT:
-        sys.exit(f"sample: got {len(file_bytes)} bytes, wanted at most {SIZE_LIMIT}")
-    arguments.output.write_bytes(file_bytes)
+    write(arguments.output / "minilm_sample.safetensors", tensors, metadata)
 
-    print(f"{'tensor':49s} {'shape':>12s} {'mean':>8s} {'sd':>7s} {'amax':>8s} {'amax/sd':>7s} {'kurtosis':>8s} "
-          f"{'row max':>8s} {'col max':>8s}   (row, col max: the largest row or column amax over the median one)")
-    for name, tensor in tensors.items():
-        print(describe(name, tensor))
-    print(f"tokens: {metadata['tokens']}")
-    print(f"{arguments.output.name}: {len(file_bytes)} bytes, SHA-256 {hashlib.sha256(file_bytes).hexdigest()}")
+    metadata, tensors = dict(source), {}
+    for name in NORMS:
+        module = model.get_submodule(name)
+        tensors[f"{name}.input"] = inputs[name][chosen]
+        tensors[f"{name}.weight"] = module.weight.detach()
+        tensors[f"{name}.bias"] = module.bias.detach()
+        metadata[f"eps {name}"] = str(module.eps)
+    for name, channels in ATTENTION.items():
+        for part in ("query", "key", "value"):
+            output = outputs[f"{name}.{part}"]
+            metadata[f"channels {name}.{part}.output"] = f"0..{channels - 1} of {output.shape[1]}"
+            tensors[f"{name}.{part}.output"] = output[:, :channels]
+    metadata["head_size"] = str(model.config.hidden_size // model.config.num_attention_heads)
+    write(arguments.output / "minilm_states.safetensors", tensors, metadata)
+    print(f"tokens: {source['tokens']}")
 
 
 if __name__ == "__main__":
