@@ -74,12 +74,13 @@ template <class E> constexpr void extreme_codes(uint8_t (&codes)[3]) noexcept {
 
 }  // namespace detail
 
-/// The values beyond which block (i, j) of `q` clips: its largest and smallest value, and half a step (the distance to
-/// the value before the largest) further. Up to there an element is within the error that rounding always has, as for
-/// overflow, which is tested after rounding too (OCP OFP8 section 5.2): E4M3 with scale 1 clips above 464, E2M1
-/// above 7.
-template <class S> clip_range block_clip_range(quantized_view<const S> q, int64_t i, int64_t j) noexcept {
-    static_assert(S::block.cols >= 3, "numfmt::accuracy::block_clip_range: needs blocks of at least 3 columns");
+/// A block's smallest and largest value, and half the distance from the largest to the one before it.
+struct block_values {
+    float low = 0, high = 0, half_step = 0;
+};
+/// Of block (i, j) of `q`; NaN where the block's scale is, so that nothing lies beyond.
+template <class S> block_values block_extremes(quantized_view<const S> q, int64_t i, int64_t j) noexcept {
+    static_assert(S::block.cols >= 3, "numfmt::accuracy::block_extremes: needs blocks of at least 3 columns");
     constexpr int bits = scheme_traits<S>::element_bits;
     // Three columns of their own under the block's scale: the scheme itself says what its codes mean.
     uint8_t codes[3], packed[3] = {}, zero = 0;
@@ -97,9 +98,20 @@ template <class S> clip_range block_clip_range(quantized_view<const S> q, int64_
     p.tensor_scale = q.parts().tensor_scale;
     float y[3];
     const auto view = quantized_view<const S>::make(p);
-    if (!view.ok() || !dequantize(view.value, matrix_view<float>{y, {1, 3}, 0}).ok()) return {};
-    const double half_step = (static_cast<double>(y[0]) - static_cast<double>(y[1])) / 2;
-    return {static_cast<double>(y[2]) - half_step, static_cast<double>(y[0]) + half_step};
+    constexpr float unknown = std::numeric_limits<float>::quiet_NaN();
+    if (!view.ok() || !dequantize(view.value, matrix_view<float>{y, {1, 3}, 0}).ok())
+        return {unknown, unknown, unknown};
+    return {y[2], y[0], (y[0] - y[1]) / 2};
+}
+
+/// The values beyond which block (i, j) of `q` clips: its largest and smallest value, and half a step (the distance to
+/// the value before the largest) further. Up to there an element is within the error that rounding always has, as for
+/// overflow, which is tested after rounding too (OCP OFP8 section 5.2): E4M3 with scale 1 clips above 464, E2M1
+/// above 7.
+template <class S> clip_range block_clip_range(quantized_view<const S> q, int64_t i, int64_t j) noexcept {
+    const block_values v = block_extremes(q, i, j);
+    const double half_step = static_cast<double>(v.half_step);
+    return {static_cast<double>(v.low) - half_step, static_cast<double>(v.high) + half_step};
 }
 
 namespace detail {
