@@ -24,13 +24,13 @@ struct settings {
     int heads = 1;
     double head_spread = 1;
     std::int64_t tile = 128;
-    std::int64_t trials = 0;  ///< 0: as many as make about 2^17 keys, 1 .. 8
+    std::int64_t trials = 0;  ///< 0: as many as make about 2^15 keys, 1 .. 8
     std::string csv, plot;
     unsigned threads = 1;
     bool json = false;
 
     std::int64_t trials_at(std::int64_t length) const {
-        return trials > 0 ? trials : std::clamp((std::int64_t{1} << 17) / length, std::int64_t{1}, std::int64_t{8});
+        return trials > 0 ? trials : std::clamp((std::int64_t{1} << 15) / length, std::int64_t{1}, std::int64_t{8});
     }
     bool has(const char* model) const { return std::find(scores.begin(), scores.end(), model) != scores.end(); }
 };
@@ -96,12 +96,12 @@ inline settings parse_command_line(int argc, char** argv) {
     const auto number = [&](const char* name, auto& variable, auto low, auto high, const std::string& text) {
         return line.add(name, variable, "N", text)->check(CLI::Range(low, high).description(""));
     };
-    line.choice("--scores", s.scores, score_names(), "only this score model; may be repeated");
+    line.choice("--scores", s.scores, score_names(), "only this score model; may be repeated [all but passage]");
     number("--keys", s.keys, std::int64_t{1}, std::int64_t{1} << 24,
            "only this context length; may be repeated [1024, 4096, 16384,\n131072]")
         ->allow_extra_args(false);
     auto* const head_size =
-        number("--head-size", s.problem.head_size, 8, 512, "numbers in a key, a multiple of 8 [128]");
+        number("--head-size", s.problem.head_size, 8, 512, "numbers in a key, a multiple of 8 [64]");
     number("--group", s.problem.group, 1, 64, "queries that share a head (GQA) [2]");
     number("--heads", s.heads, 1, 64, "KV heads [1]");
     auto* const spread = number("--head-spread", s.head_spread, 1.0, 1e12,
@@ -132,9 +132,10 @@ inline settings parse_command_line(int argc, char** argv) {
         number("--score-deviation", s.problem.score_deviation, 0.0, 8.0, "of the ordinary keys, in nats [1]");
     auto* const mean = number("--value-mean", s.problem.value_mean, 0.0, 100.0,
                               "channel means of the values over their deviation [0.3]");
-    number("--trials", s.trials, std::int64_t{1}, std::int64_t{1} << 20, "problems of each length [2^17 keys, 1 to 8]");
+    number("--trials", s.trials, std::int64_t{1}, std::int64_t{1} << 20, "problems of each length [2^15 keys, 1 to 8]");
     line.add_outputs("the error against the number of keys");
     s.problem.group = 2;
+    s.problem.head_size = 64;
     line.parse(argc, argv);
     s.json = line.json;
     s.csv = line.csv;
@@ -142,7 +143,7 @@ inline settings parse_command_line(int argc, char** argv) {
     s.threads = line.threads;
     s.problem.seed = line.seed();
 
-    if (s.scores.empty()) s.scores = score_names();
+    if (s.scores.empty()) s.scores = {"gaussian", "sink", "needle", "recency", "real"};
     if (s.keys.empty()) s.keys = {1024, 4096, 16384, 131072};
     std::sort(s.keys.begin(), s.keys.end());
     s.keys.erase(std::unique(s.keys.begin(), s.keys.end()), s.keys.end());
