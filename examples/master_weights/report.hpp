@@ -42,27 +42,37 @@ inline std::size_t first_failure(const std::vector<rate_results>& rates, std::si
 
 inline void print_updates(const settings& s, const results& r) {
     fmt::print("The same update made many times: what arrives of an eighth of the weight ({} weights)\n\n",
-               s.update_weights);
+               example::with_commas(s.update_weights));
+    const bool reference = s.stores.front() == weight_store::fp32;
+    const auto shown = [&](weight_store store) { return store != weight_store::fp32_master || !reference; };
+    const auto in_fp32 = [](weight_store store) { return acc::vanishing_ratio(store) == 0x1p-24; };
     std::vector<std::pair<std::string, std::string>> headers = {{"update /", "weight"}, {"updates", ""}};
     for (const weight_store store : s.stores) {
-        headers.emplace_back(acc::name_of(store), "share");
-        headers.emplace_back("", "error");
+        if (!shown(store)) continue;
+        headers.emplace_back(acc::name_of(store), "error");
         headers.emplace_back("", store == weight_store::bf16_stochastic ? "theory (sd)" : "theory");
+        if (!in_fp32(store) || store == weight_store::bf16_stochastic) headers.emplace_back("", "share");
     }
-    if (s.stores.back() == weight_store::bf16) headers.emplace_back("", "still");
+    const bool plain = s.stores.back() == weight_store::bf16;
+    if (plain) headers.emplace_back("", "still");
     example::text_table table(std::move(headers));
     for (const auto& at : r.updates) {
         std::vector<std::string> cells = {power_of_two(at[0].ratio), example::with_commas(at[0].steps)};
         for (std::size_t i = 0; i < at.size(); ++i) {
-            cells.push_back(fmt::format("{:.3f}", at[i].mean));
+            if (!shown(s.stores[i])) continue;
             cells.push_back(at[i].rms_error == 0 ? "0" : fmt::format("{:.1e}", at[i].rms_error));
             cells.push_back(fmt::format("{:.1e}", acc::arrival_bound(s.stores[i], at[i].steps)));
+            if (!in_fp32(s.stores[i]) || s.stores[i] == weight_store::bf16_stochastic)
+                cells.push_back(fmt::format("{:.3f}", at[i].mean));
         }
-        if (s.stores.back() == weight_store::bf16)
+        if (plain)
             cells.push_back(percent(static_cast<double>(at.back().still) / static_cast<double>(s.update_weights), 0));
         table.add(std::move(cells));
     }
-    fmt::print("{}\n", table.str());
+    fmt::print("{}{}\n", table.str(),
+               reference && s.stores.size() > 1 && s.stores[1] == weight_store::fp32_master
+                   ? "fp32_master keeps what fp32 keeps.\n"
+                   : "");
 }
 
 inline void print_training(const settings& s, const results& r) {
@@ -111,21 +121,24 @@ inline void print_training(const settings& s, const results& r) {
 inline void print_tables(const settings& s, const results& r) {
     if (!r.updates.empty()) print_updates(s, r);
     if (!r.by_optimizer.empty()) print_training(s, r);
-    const bool training = !r.by_optimizer.empty(), plain = s.stores.back() == weight_store::bf16;
-    if (plain)
+    if (s.stores.back() == weight_store::bf16) {
         fmt::print(
-            "Theory: bf16 weights lose every update below 2^-9 of the weight, and the more of those up to 2^-8 the "
-            "lower "
-            "the\nweight lies in its binade. ");
-    if (training && plain) {
-        for (std::size_t o = 0; o < s.optimizers.size(); ++o) {
+            "bf16, theory: updates below 2^-9 of the weight are lost, and those up to 2^-8 where the weight lies low "
+            "in its "
+            "binade.\n");
+        for (std::size_t o = 0; o < r.by_optimizer.size(); ++o) {
             const auto& rates = r.by_optimizer[o];
-            const std::size_t last = s.arms_of(s.optimizers[o]).size() - 1,
-                              bf16 = s.arms_of(s.optimizers[o])[last].bf16_state ? last - 1 : last;
-            const rate_results& smallest = rates.back();
-            fmt::print("Measured: {} at rate {:g} has a median of {}, and bf16 keeps {} of the gain.\n",
-                       acc::name_of(s.optimizers[o]), smallest.rate, power_of_two(smallest.by_arm[0].median_ratio),
-                       percent(smallest.by_arm[bf16].kept.mean));
+            const auto arms = s.arms_of(s.optimizers[o]);
+            std::size_t plain = 0;
+            while (arms[plain].store != weight_store::bf16) ++plain;
+            const std::size_t failed = first_failure(rates, plain);
+            std::string text = "keeps half of fp32's gain or more at every rate";
+            if (failed < rates.size())
+                text = fmt::format(
+                    "keeps less than half of fp32's gain from rate {:g} on, where half of the updates are "
+                    "below {} of the weight",
+                    rates[failed].rate, power_of_two(rates[failed].by_arm[0].median_ratio));
+            fmt::print("bf16, {}: {}.\n", acc::name_of(s.optimizers[o]), text);
         }
     }
     fmt::print("seed {}. What the columns mean: --help.\n", s.seed);
@@ -263,51 +276,52 @@ inline void write_plot(const settings& s, const results& r) {
     example::line_plot_request plot;
     plot.title = "When bf16 weights stop learning";
     plot.subtitle =
-        "dashed: the theory of each store, and where bf16 loses every update (2^-9 of the weight); what is 0 is not "
+        "dashed: the theory of each store, and 2^-9 of the weight, below which bf16 loses every update; zeros are not "
         "shown";
-    plot.x_label = "update / weight";
+    plot.x_label = "update / weight (in training the median)";
     plot.axis = example::x_axis::decades;
     if (!r.updates.empty()) {
-        example::panel errors{"The same update many times: error of what arrives, rms", {}},
-            shares{"The same update many times: share that arrives, mean", {}};
+        example::panel p{"The same update many times: rms error of the sum", {}};
         for (std::size_t i = 0; i < s.stores.size(); ++i) {
             const weight_store store = s.stores[i];
-            example::curve error{acc::name_of(store), {}, false}, share = error, theory{"", {}, true};
-            theory.label = store == weight_store::bf16_stochastic ? "stochastic: sd"
+            example::curve error{acc::name_of(store), {}, false}, theory{"", {}, true};
+            theory.label = store == weight_store::bf16_stochastic ? "stochastic: deviation"
                            : store == weight_store::bf16_kahan    ? "Kahan: 2^-8 + 2^-16 / r"
                            : store == weight_store::bf16          ? "bf16: 2^-8 / r"
                                                                   : "fp32: 2^-24 / r";
             for (const auto& at : r.updates) {
                 error.points.emplace_back(at[i].ratio, at[i].rms_error);
-                share.points.emplace_back(at[i].ratio, at[i].mean);
                 const double bound = acc::arrival_bound(store, at[i].steps);
-                theory.points.emplace_back(at[i].ratio, bound <= 1 ? bound : 0);
+                theory.points.emplace_back(at[i].ratio, bound <= 1 ? bound : 0);  // 0: not drawn
             }
-            errors.curves.push_back(std::move(error));
-            shares.curves.push_back(std::move(share));
-            if (store != weight_store::fp32_master) errors.curves.push_back(std::move(theory));
+            p.curves.push_back(std::move(error));
+            p.curves.push_back(std::move(theory));
         }
-        plot.panels.push_back(std::move(errors));
-        plot.panels.push_back(std::move(shares));
+        plot.panels.push_back(std::move(p));
     }
-    for (std::size_t o = 0; o < r.by_optimizer.size(); ++o) {
+    // Of each optimizer the share of fp32's gain that a store lost, after one panel with the gains themselves.
+    for (std::size_t n = 0; n < r.by_optimizer.size() + 1 && !r.by_optimizer.empty(); ++n) {
+        const bool gains = n == 0;
+        const std::size_t o = gains ? r.by_optimizer.size() - 1 : n - 1;
         const std::vector<arm> arms = s.arms_of(s.optimizers[o]);
         const double start = summary_of(r.start).mean;
         example::panel p{
-            fmt::format("Training with {}: fall of the loss, by median update", acc::name_of(s.optimizers[o])), {}};
+            fmt::format("{}: {}", acc::name_of(s.optimizers[o]),
+                        gains ? "how far the loss fell" : "share of fp32's fall of the loss that is missing"),
+            {}};
         double low = 1e300, high = 0;
         for (std::size_t a = 0; a < arms.size(); ++a) {
             example::curve c{arms[a].name(), {}, false};
             for (const rate_results& rate : r.by_optimizer[o]) {
-                const double gain = start - rate.by_arm[a].loss.mean;
-                c.points.emplace_back(rate.by_arm[0].median_ratio, gain);
-                if (!(gain > 0)) continue;
-                low = std::fmin(low, gain);
-                high = std::fmax(high, gain);
+                const double y = gains ? start - rate.by_arm[a].loss.mean : std::fabs(1 - rate.by_arm[a].kept.mean);
+                c.points.emplace_back(rate.by_arm[0].median_ratio, y);
+                if (!(y > 0)) continue;
+                low = std::fmin(low, y);
+                high = std::fmax(high, y);
             }
             p.curves.push_back(std::move(c));
         }
-        if (high > 0) p.curves.push_back({"bf16 loses all below 2^-9", {{0x1p-9, low}, {0x1p-9, high}}, true});
+        if (high > 0) p.curves.push_back({"2^-9: bf16 loses all", {{0x1p-9, low}, {0x1p-9, high}}, true});
         plot.panels.push_back(std::move(p));
     }
     if (const std::string error = example::draw(plot, s.plot); !error.empty())

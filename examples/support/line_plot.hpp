@@ -54,13 +54,13 @@ inline std::string line_plot_script(const line_plot_request& request, const std:
         }
     static constexpr const char* colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                               "#56b4e9", "#e69f00", "#7f3c8d", "#000000"};
-    static constexpr const char* greys[] = {"#606060", "#909090", "#b0b0b0"};
+    static constexpr const char* greys[] = {"#606060", "#909090", "#b0b0b0", "#404040"};
     const auto style = [&](const std::string& label) {
         std::size_t curves = 0, bounds = 0;
         for (const auto& [l, bound] : labels) {
             if (l == label)
-                return bound ? fmt::format("lines dashtype {} linewidth 2 linecolor rgb '{}'", 2 + bounds % 3,
-                                           greys[bounds % 3])
+                return bound ? fmt::format("lines dashtype {} linewidth 2 linecolor rgb '{}'", 2 + bounds % 4,
+                                           greys[bounds % 4])
                              : fmt::format(
                                    "linespoints dashtype 1 linewidth 1.5 pointtype {} pointsize 0.7 linecolor rgb '{}'",
                                    5 + 2 * (curves / 8), colours[curves % 8]);
