@@ -108,8 +108,8 @@ class stored_weights {
   private:
     static float sum(bf16 w, float update) noexcept { return accumulate::rounded_add(static_cast<float>(w), update); }
 
-    // Kahan's step with every result rounded to bf16; the update itself enters in fp32. What the compensation cannot
-    // hold is lost. Source: Zamirai, Zhang, Aberger, De Sa, "Revisiting BFloat16 Training" (arXiv:2010.06192).
+    // Kahan's step: weight and compensation are rounded to bf16, what happens in between is fp32. What the compensation
+    // cannot hold is lost. Source: Zamirai, Zhang, Aberger, De Sa, "Revisiting BFloat16 Training" (arXiv:2010.06192).
     void add_compensated(const float* update) noexcept {
         for (size_t i = 0; i < narrow_.size(); ++i) {
             const bf16 y(sum(compensation_[i], update[i])), old = narrow_[i];
