@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -20,11 +21,19 @@
 namespace master_weights {
 
 inline std::string power_of_two(double x) {
+    if (!(x > 0)) return "-";
     const double e = std::log2(x);
     return e == std::round(e) ? fmt::format("2^{:.0f}", e) : fmt::format("2^{:.1f}", e);
 }
 inline std::string percent(double x, int digits = 1) {
     return std::isfinite(x) ? fmt::format("{:.{}f} %", 100 * x, digits) : "-";
+}
+
+/// "12.3 +- 0.4", a loss or a percentage.
+inline std::string with_deviation(const summary& x, double unit, int digits) {
+    if (!std::isfinite(x.mean)) return "diverged";
+    return fmt::format("{:.{}f}{} +- {:.{}f}", unit * x.mean, digits, unit == 100 ? " %" : "", unit * x.deviation,
+                       digits);
 }
 
 /// The weights' bytes and those with the optimizer's state.
@@ -90,10 +99,8 @@ inline void print_training(const settings& s, const results& r) {
             const trained& reference = rate.by_arm[0];
             std::vector<std::string> cells = {fmt::format("{:g}", rate.rate), power_of_two(reference.median_ratio),
                                               percent(reference.lost_share, 0)};
-            cells.push_back(fmt::format("{:.4f} +- {:.4f}", reference.loss.mean, reference.loss.deviation));
-            for (std::size_t a = 1; a < arms.size(); ++a)
-                cells.push_back(percent(rate.by_arm[a].kept.mean) + " +- " +
-                                fmt::format("{:.1f}", 100 * rate.by_arm[a].kept.deviation));
+            cells.push_back(with_deviation(reference.loss, 1, 4));
+            for (std::size_t a = 1; a < arms.size(); ++a) cells.push_back(with_deviation(rate.by_arm[a].kept, 100, 1));
             table.add(std::move(cells));
         }
         fmt::print("{}\n", table.str());
@@ -105,12 +112,13 @@ inline void print_training(const settings& s, const results& r) {
                                     {"keeps less than half", "of the gain from"},
                                     {"that is", "update / weight"}});
         for (std::size_t a = 0; a < arms.size(); ++a) {
-            double worst = -1e300;
+            double worst = -std::numeric_limits<double>::infinity();
             for (const rate_results& rate : r.by_optimizer[o]) worst = std::fmax(worst, rate.by_arm[a].excess.mean);
             const std::size_t failed = first_failure(r.by_optimizer[o], a);
             const bool fails = a > 0 && failed < r.by_optimizer[o].size();
             losses.add({arms[a].name(), std::to_string(acc::bytes_per_weight(arms[a].store)),
-                        std::to_string(bytes_of(s, k, arms[a])), fmt::format("{:+.5f}", worst),
+                        std::to_string(bytes_of(s, k, arms[a])),
+                        std::isfinite(worst) ? fmt::format("{:+.5f}", worst) : "diverged",
                         fails ? fmt::format("rate {:g}", r.by_optimizer[o][failed].rate) : "-",
                         fails ? power_of_two(r.by_optimizer[o][failed].by_arm[0].median_ratio) : "-"});
         }

@@ -129,7 +129,8 @@ inline settings parse_command_line(int argc, char** argv) {
     line.choice("--store", stores, names_of<weight_store>(acc::weight_store_count),
                 "only this store; may be repeated (training adds fp32)");
     auto* const ratio =
-        number("--ratio", exponents, 3.0, 24.0, "only updates of 2^-N times the weight; may be repeated [3, 4 .. 20]")
+        line.add("--ratio", exponents, "E", "only updates of 2^-E times the weight; may be repeated [3, 4 .. 20]")
+            ->check(example::real_range(3, 24))
             ->allow_extra_args(false);
     auto* const weights = number("--weights", s.update_weights, std::int64_t{1}, std::int64_t{1} << 20,
                                  "how many weights take these updates [256]");
@@ -137,10 +138,10 @@ inline settings parse_command_line(int argc, char** argv) {
                                         "only this optimizer; may be repeated");
     auto* const rate = line.add("--rate", s.rates, "X",
                                 "only this learning rate; may be repeated [adam: 3e-3 .. 1e-5;\nsgd: 0.1 .. 1e-3]")
-                           ->check(CLI::Range(1e-12, 10.0).description(""))
+                           ->check(example::real_range(1e-12, 10))
                            ->allow_extra_args(false);
     auto* const momentum =
-        line.add("--momentum", s.options.momentum, "X", "of sgd [0.9]")->check(CLI::Range(0.0, 0.9999).description(""));
+        line.add("--momentum", s.options.momentum, "X", "of sgd [0.9]")->check(example::real_range(0, 0.9999));
     auto* const steps = number("--steps", s.steps, std::int64_t{8}, std::int64_t{1} << 24, "of every run [500]");
     auto* const start = number("--start-steps", s.start_steps, std::int64_t{0}, std::int64_t{1} << 24,
                                "before, with fp32 weights [500]");

@@ -27,6 +27,17 @@ inline std::string version() {
     return fmt::format("numfmt {}.{}.{}", NUMFMT_VERSION_MAJOR, NUMFMT_VERSION_MINOR, NUMFMT_VERSION_PATCH);
 }
 
+/// A check for numbers from low to high; CLI::Range alone takes NaN.
+inline CLI::Validator real_range(double low, double high) {
+    return CLI::Validator(
+        [low, high](std::string& text) {
+            const double x = std::strtod(text.c_str(), nullptr);
+            return x >= low && x <= high ? std::string()
+                                         : fmt::format("Value {} not in range {} to {}", text, low, high);
+        },
+        "");
+}
+
 /// A seed as text: CLI11 would take -1 for 2^64 - 1, and anything larger too.
 inline std::uint64_t seed_of(const std::string& text) {
     std::uint64_t seed = 0;

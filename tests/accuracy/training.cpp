@@ -186,6 +186,18 @@ TEST_CASE("training: runs repeat, and a model reads what its store holds") {
     }
 }
 
+TEST_CASE("training: a run that diverges says so") {
+    training_options o;
+    o.optimizer.kind = optimizer_kind::sgd;
+    o.rate = 1e6;
+    o.steps = 40;
+    const std::vector<float> start = start_weights(0, 1);
+    const training_result r = train(two_layer_network(inputs, hidden, outputs), teacher_data(0), start.data(), o);
+    CHECK_FALSE(std::isfinite(r.loss));
+    CHECK(r.lost_share >= 0);
+    CHECK(r.lost_share <= 1);
+}
+
 TEST_CASE("training: bf16 weights stop where the largest update is below half their distance") {
     // Weights in [1/2, 1) stay for updates below 2^-10. Adam's are at most rate (1 - beta1) / sqrt(1 - beta2), 3.2
     // times the rate (Kingma & Ba, section 2.1): below 2^-10 at rate 2^-13. So the loss stays what it was, to the last

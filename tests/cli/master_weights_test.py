@@ -18,6 +18,7 @@ PROGRAM = os.environ.get("NUMFMT_MASTER_WEIGHTS", "")
 STORES = ["fp32", "fp32_master", "bf16_kahan", "bf16_stochastic", "bf16"]
 REMEDIES = STORES[1:4]
 SHORT = ("--steps", 40, "--start-steps", 40, "--seeds", 2, "--hidden", 8)
+SMALL = ("--hidden", 16, "--batch", 16, "--start-steps", 700)  # an eighth of the default's work per step
 
 
 def run(*arguments, **options):
@@ -53,6 +54,7 @@ class Options(Case):
                             ("--rate", "nan"), ("--momentum", 1), ("--momentum", -0.1), ("--steps", 7), ("--batch", 0),
                             ("--hidden", 0), ("--seeds", 0), ("--start-steps", -1), ("--threads", 0)):
             self.refused(name, name, value)
+        self.refused("--momentum", "--momentum", "nan")
         self.refused("--seed: got '-1'", "--seed", "-1")
         self.refused("--seed: got '18446744073709551616'", "--seed", 2**64)
         self.refused("--ratio: only --part updates uses it", "--part", "training", "--ratio", 8)
@@ -88,6 +90,12 @@ class Options(Case):
         # Momentum is used.
         sgd = ("--part", "training", *SHORT, "--store", "fp32", "--optimizer", "sgd", "--rate", 0.01)
         self.assertNotEqual(self.succeed(*sgd, "--momentum", 0).stdout, self.succeed(*sgd).stdout)
+
+    def test_divergence_is_said(self):
+        arguments = ("--part", "training", *SHORT, "--optimizer", "sgd", "--rate", 10, "--rate", 1e-3)
+        self.assertIn(" diverged ", self.succeed(*arguments).stdout)
+        rates = self.json(*arguments)["training"]["optimizers"][0]["rates"]
+        self.assertEqual([r["rows"][0]["loss"]["mean"] is None for r in rates], [True, False])
 
     def test_results_depend_on_the_seed_and_not_on_threads(self):
         arguments = (*SHORT, "--ratio", 5, "--ratio", 12, "--json")
@@ -133,7 +141,7 @@ class Options(Case):
 class Numbers(Case):
     def test_updates(self):
         for seed in (0, 1):
-            out = self.json("--part", "updates", "--seed", seed)
+            out = self.json("--part", "updates", "--seed", seed, "--weights", 64)
             self.assertEqual([r["ratio"] for r in out["updates"]["ratios"]], [2.0**-e for e in range(3, 21)])
             for at in out["updates"]["ratios"]:
                 rows, r, n = {row["store"]: row for row in at["rows"]}, at["ratio"], out["updates"]["weights"]
@@ -153,14 +161,14 @@ class Numbers(Case):
                 self.assertGreater(stochastic["rms_error"], 0.4 * stochastic["theory"])
 
     def test_training(self):
-        # Fewer seeds and rates than by default, for time. Gains are compared within a seed.
-        out = self.json("--part", "training", "--seeds", 3, "--rate", 1e-3, "--rate", 1e-5, "--optimizer", "adam",
+        # A smaller network and fewer rates than by default, for time. Gains are compared within a seed.
+        out = self.json("--part", "training", *SMALL, "--seeds", 4, "--rate", 1e-3, "--rate", 1e-5, "--optimizer", "adam",
                         "--seed", 7)["training"]
-        self.assertLess(out["start"]["mean"], 0.5)  # it predicts: 1 is the loss of predicting nothing
+        self.assertLess(out["start"]["mean"], 0.8)  # it predicts: 1 is the loss of predicting nothing
         fast, slow = out["optimizers"][0]["rates"]
         for at in (fast, slow):
             rows = {row["store"]: row for row in at["rows"]}
-            self.assertGreater(out["start"]["mean"] - rows["fp32"]["loss"]["mean"], 0.005)
+            self.assertGreater(out["start"]["mean"] - rows["fp32"]["loss"]["mean"], 0.002)
             for name in [*REMEDIES, "fp32_master_bf16_state"]:
                 # No worse than the starts differ from each other, and most of each seed's gain.
                 self.assertLess(abs(rows[name]["excess"]["mean"]), rows["fp32"]["loss"]["deviation"], name)
@@ -181,7 +189,7 @@ class Numbers(Case):
         self.assertGreater(slow["lost"], 0.97)
 
     def test_sgd(self):
-        out = self.json("--part", "training", "--seeds", 2, "--rate", 0.1, "--rate", 0.001, "--optimizer", "sgd",
+        out = self.json("--part", "training", *SMALL, "--seeds", 2, "--rate", 0.1, "--rate", 0.001, "--optimizer", "sgd",
                         "--store", "bf16", "--store", "bf16_kahan")["training"]
         fast, slow = ({row["store"]: row["kept"]["mean"] for row in at["rows"]} for at in out["optimizers"][0]["rates"])
         self.assertGreater(fast["bf16"], 0.9)

@@ -107,8 +107,8 @@ struct training_options {
 };
 
 struct training_result {
-    double loss = 0;           ///< over all samples, with the weights that the model reads at the end
-    double median_ratio = 0;   ///< of |update| / |weight|, over all weights and looked-at steps
+    double loss = 0;  ///< over all samples, with the weights that the model reads at the end; NaN or Inf if diverged
+    double median_ratio = 0;   ///< of |update| / |weight|, over all weights and looked-at steps; 0 if there was none
     double lost_share = 0;     ///< of those updates: that a bf16 weight rounded to nearest would not notice
     std::vector<float> model;  ///< the weights that the model reads
 };
@@ -141,7 +141,10 @@ inline training_result train(two_layer_network network, const regression_data& d
         state.step(gradient.data(), static_cast<float>(options.rate), update.data());
         if (step % 8 == 7) {
             for (size_t i = 0; i < update.size(); ++i) {
-                if (update[i] == 0 || w[i] == 0) continue;  // a unit of the network that is off; no ratio
+                // No ratio where a unit of the network is off, or after training diverged.
+                if (update[i] == 0 || w[i] == 0 || !numfmt::detail::is_finite(update[i]) ||
+                    !numfmt::detail::is_finite(w[i]))
+                    continue;
                 const double octave = std::log2(std::fabs(static_cast<double>(update[i]) / static_cast<double>(w[i])));
                 const double place = (std::clamp<double>(octave, lowest, highest) - lowest) * per_octave;
                 ++histogram[static_cast<size_t>(place)];
