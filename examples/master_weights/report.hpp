@@ -313,10 +313,9 @@ inline void write_plot(const settings& s, const results& r) {
         const std::size_t o = gains ? r.by_optimizer.size() - 1 : n - 1;
         const std::vector<arm> arms = s.arms_of(s.optimizers[o]);
         const double start = summary_of(r.start).mean;
-        example::panel p{
-            fmt::format("{}: {}", acc::name_of(s.optimizers[o]),
-                        gains ? "how far the loss fell" : "share of fp32's fall of the loss that is missing"),
-            {}};
+        example::panel p{fmt::format("{}: {}", acc::name_of(s.optimizers[o]),
+                                     gains ? "how far the loss fell" : "|1 - share of fp32's gain that is kept|"),
+                         {}};
         double low = 1e300, high = 0;
         for (std::size_t a = 0; a < arms.size(); ++a) {
             example::curve c{arms[a].name(), {}, false};
