@@ -91,7 +91,7 @@ inline settings parse_command_line(int argc, char** argv) {
     line.add("--trials", s.trials, "N", "dot products of each K [about 2^20 products, 4 to 4096]")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24).description(""));
     const auto* const condition = line.add("--condition", s.condition, "X", "condition number of ill_conditioned [1e6]")
-                                      ->check(CLI::Range(1.0, 1e12).description(""));
+                                      ->check(example::real_range(1.0, 1e12));
     line.add_outputs("backward errors and bounds against K");
     line.parse(argc, argv);
     s.json = line.json;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "../support/command_line.hpp"
@@ -67,7 +68,7 @@ hopper_fp8 (fp8 wgmma, P V in one chain over all tiles; query and P in fp8), hop
 to an fp32 one).
 
 What is measured, over the queries of all trials and heads:
-  error       sqrt(sum (o - exact)^2 / sum exact^2) of the output
+  error       root mean square over the queries of |output - exact| / |exact|
   mass        root mean square error of log sum exp: the relative error of the softmax's mass
   kept        what of that mass P V carries: 1 without errors
   hits        share of queries whose answer scores higher than 63 others; margin: by how much, over |answer|^2
@@ -94,7 +95,10 @@ inline settings parse_command_line(int argc, char** argv) {
 
     example::command_line line("attention_error", help_header, help_footer);
     const auto number = [&](const char* name, auto& variable, auto low, auto high, const std::string& text) {
-        return line.add(name, variable, "N", text)->check(CLI::Range(low, high).description(""));
+        if constexpr (std::is_floating_point_v<decltype(low)>)
+            return line.add(name, variable, "X", text)->check(example::real_range(low, high));
+        else
+            return line.add(name, variable, "N", text)->check(CLI::Range(low, high).description(""));
     };
     line.choice("--scores", s.scores, score_names(), "only this score model; may be repeated [all but passage]");
     number("--keys", s.keys, std::int64_t{1}, std::int64_t{1} << 24,

@@ -171,7 +171,7 @@ inline settings parse_command_line(int argc, char** argv) {
     const auto* const samples = add("--samples", s.samples, "N", "how many: up to 4096, or a multiple of it [2^24]")
                                     ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40).description(""));
     const auto* const sigma =
-        add("--sigma", s.sigma, "X", "their standard deviation [1]")->check(CLI::Range(1e-30, 1e30).description(""));
+        add("--sigma", s.sigma, "X", "their standard deviation [1]")->check(example::real_range(1e-30, 1e30));
     const auto* const seed = add("--seed", seed_text, "N", "seed of --synthetic and of stochastic rounding [0]");
     add("--threads", s.threads, "N", "how many to use [all]; the results do not depend on it")
         ->check(CLI::Range(1u, 1024u).description(""));

@@ -64,9 +64,9 @@ struct attention_case {
 /// Sums over queries. Parts merge.
 struct attention_errors {
     int64_t queries = 0;
-    int64_t not_finite = 0;      ///< queries with an output that is Inf or NaN: left out of the sums below
-    pairwise_sum signal, noise;  ///< squares of the exact outputs and of the differences
-    double log_sum_error = 0;    ///< sum of log-sum-exp minus the exact one
+    int64_t not_finite = 0;    ///< queries with an output that is Inf or NaN: left out of the sums below
+    pairwise_sum relative;     ///< squares of every query's |output - exact| / |exact|: heads of any size count alike
+    double log_sum_error = 0;  ///< sum of log-sum-exp minus the exact one
     double log_sum_squares = 0;
     double mass_kept = 0;  ///< sum of attention_stream::mass_kept
     double worst = 0;      ///< largest relative error of one query's output
@@ -76,8 +76,7 @@ struct attention_errors {
     void merge(const attention_errors& o) noexcept {
         queries += o.queries;
         not_finite += o.not_finite;
-        signal.merge(o.signal);
-        noise.merge(o.noise);
+        relative.merge(o.relative);
         log_sum_error += o.log_sum_error;
         log_sum_squares += o.log_sum_squares;
         mass_kept += o.mass_kept;
@@ -85,11 +84,10 @@ struct attention_errors {
         hits += o.hits;
         margin += o.margin;
     }
-    /// sqrt(sum of squared differences / sum of squares): +Inf as soon as one output is not finite.
+    /// Root mean square of the queries' |output - exact| / |exact|: +Inf as soon as one output is not finite.
     double relative_error() const noexcept {
         if (not_finite > 0) return std::numeric_limits<double>::infinity();
-        const double s = signal.value();
-        return s > 0 ? std::sqrt(noise.value() / s) : 0.0;
+        return std::sqrt(mean(relative.value()));
     }
     /// Root mean square of exp(error of log-sum-exp) - 1, to first order: the relative error of the softmax's mass.
     double mass_error() const noexcept { return std::sqrt(mean(log_sum_squares)); }
@@ -292,9 +290,11 @@ status measure_attention(const Source& source, const std::vector<attention_case>
                 ++e.not_finite;
                 continue;
             }
-            e.signal.add(signal);
-            e.noise.add(noise);
-            e.worst = numfmt::detail::max(e.worst, signal > 0 ? std::sqrt(noise / signal) : 0.0);
+            const double square = signal > 0  ? noise / signal
+                                  : noise > 0 ? std::numeric_limits<double>::infinity()
+                                              : 0.0;
+            e.relative.add(square);
+            e.worst = numfmt::detail::max(e.worst, std::sqrt(square));
             const double off = s.merged.log_sum() - r.log_sum();
             e.log_sum_error += off;
             e.log_sum_squares += off * off;
