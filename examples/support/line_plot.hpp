@@ -44,7 +44,6 @@ inline std::string line_plot_script(const line_plot_request& request, const std:
     using detail::gnuplot_string;
     const std::size_t columns = request.panels.size() > 1 ? 2 : 1,
                       rows = (request.panels.size() + columns - 1) / columns;
-    const double width = 1320, height = 130 + 380 * static_cast<double>(rows);
     std::vector<std::pair<std::string, bool>> labels;  // of the legend, in order of appearance
     for (const panel& p : request.panels)
         for (const curve& c : p.curves) {
@@ -52,6 +51,9 @@ inline std::string line_plot_script(const line_plot_request& request, const std:
             for (const auto& [label, bound] : labels) known = known || label == c.label;
             if (!known) labels.emplace_back(c.label, c.is_bound);
         }
+    // gnuplot drops the end of a legend that does not fit.
+    const double width = 1320, height = std::fmax(130 + 380 * static_cast<double>(rows),
+                                                  190 + 23 * static_cast<double>(labels.size()));
     static constexpr const char* colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                               "#56b4e9", "#e69f00", "#7f3c8d", "#000000"};
     static constexpr const char* greys[] = {"#606060", "#909090", "#b0b0b0", "#404040"};
