@@ -126,39 +126,37 @@ def heads_table(output):
     return markdown([f"heads differ by {output['head_spread']:.0f}: one scale per", "error"], [[key, percent(e)] for key, e in by.items()])
 
 
-FORMATS = [("bf16", {"cache": "bf16"}), ("e4m3", {"cache": "fp8_e4m3", "per": "head", "scale": "calibrated", "accumulator": "fp32"}),
-           ("e5m2", {"cache": "fp8_e5m2"}), ("mxfp8", {"cache": "mxfp8_e4m3"}), ("int4, group 32", {"cache": "int4_g32"}),
-           ("mxfp4", {"cache": "mxfp4"})]
+FORMATS = {"bf16": "bf16", "e4m3": "fp8_e4m3", "e5m2": "fp8_e5m2", "mxfp8": "mxfp8_e4m3", "int4, group 32": "int4_g32",
+           "mxfp4": "mxfp4"}
 
 
 def where(output):
-    wanted = dict(FORMATS)["e4m3"]
-
     def error(scores, i):
-        return percent(row(lengths(output, scores)[i], **wanted)["error"])
+        return percent(row(lengths(output, scores)[i], cache="fp8_e4m3")["error"])
 
-    first, last = (keys_of(lengths(output, "gaussian")[i]) for i in (0, -2))
-    return (f"An e4m3 cache, read by a kernel that sums in fp32, costs most where few keys hold much of the mass: {error('sink', -2)} with a "
-            f"sink and {error('real', -2)} in real heads at {last} keys, but {error('gaussian', -2)} where all keys count alike, and there "
+    first, last = (keys_of(at) for at in lengths(output, "gaussian"))
+    return (f"An e4m3 cache, read by a kernel that sums in fp32, costs most where few keys hold much of the mass: {error('sink', 1)} with a "
+            f"sink and {error('real', 1)} in real heads at {last} keys, but {error('gaussian', 1)} where all keys count alike, and there "
             f"it falls with the context (at {first}: {error('gaussian', 0)}).")
 
 
 def where_table(output):
-    body = []
-    for model, text in MODELS.items():
-        for i in (0, -2):
-            at = lengths(output, model)[i]
-            body.append([text, keys_of(at), *(percent(row(at, **wanted)["error"]) for _, wanted in FORMATS)])
-    return markdown(["where the mass lies", "keys", *(name for name, _ in FORMATS)], body)
+    body = [[text, keys_of(at), *(percent(row(at, cache=cache)["error"]) for cache in FORMATS.values())]
+            for model, text in MODELS.items() for at in lengths(output, model)]
+    return markdown(["where the mass lies", "keys", *FORMATS], body)
+
+
+def overflow(output):
+    lost = next(at for at in lengths(output, "real") if row(at, accumulator="fp16")["error"] is None)
+    return (f"Over the codes of an e4m3 cache, which reach 448 and get their scale after the sum, an fp16 sum also overflows: with real "
+            f"heads from {keys_of(lost)} keys on, in the default run.")
 
 
 def accumulators(output):
     gaussian = lengths(output, "gaussian")
-    real = lengths(output, "real")
-    finite = next(at for at in real if row(at, accumulator="fp16")["error"] is None)
     return (f"The same bf16 cache summed in bf16 loses {percent(row(gaussian[0], accumulator='bf16')['error'])} of the output at "
             f"{keys_of(gaussian[0])} keys and {percent(row(gaussian[-1], accumulator='bf16')['error'])} at {keys_of(gaussian[-1])}; in fp16, "
-            f"{percent(row(gaussian[-1], accumulator='fp16')['error'])}, and real heads overflow it from {keys_of(finite)} on; the bf16 tensor core, "
+            f"{percent(row(gaussian[-1], accumulator='fp16')['error'])}; the bf16 tensor core, "
             f"which sums in fp32, {percent(row(gaussian[-1], accumulator='hopper_16bit')['error'])}.")
 
 
