@@ -57,9 +57,12 @@ struct named_case {
 
     std::string cache() const { return acc::name_of(what.format); }
     std::string per() const { return scale.empty() ? "" : acc::name_of(what.granularity); }
+    /// Without the accumulator of Q K where it is the one that goes with that of P V: a promoted chain's is plain.
     std::string kernel() const {
         const std::string qk = acc::name_of(what.policy.scores), pv = acc::name_of(what.policy.values);
-        return qk == pv ? pv : fmt::format("{}, QK {}", pv, qk);
+        const bool promoted = what.policy.values == attention_accumulator::hopper_fp8_promoted &&
+                              what.policy.scores == attention_accumulator::hopper_fp8;
+        return qk == pv || promoted ? pv : fmt::format("{}, QK {}", pv, qk);
     }
     /// A label for a curve: what sets it apart from a calibrated cache with one scale per head.
     std::string label() const {
