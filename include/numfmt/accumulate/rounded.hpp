@@ -33,7 +33,8 @@
 #if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__)
 #define NUMFMT_PIN(x) NUMFMT_OPAQUE(x)
 #define NUMFMT_PIN_PRODUCT(x) NUMFMT_OPAQUE(x)
-#elif defined(__FP_FAST_FMAF) || defined(__FP_FAST_FMA)
+#elif defined(__FP_FAST_FMAF) || defined(__FP_FAST_FMA) || (defined(__SSE2__) && !defined(__clang__))
+// gcc may inline into a function whose target attribute has FMA while the unit's own flags, which the macros tell, do not.
 #define NUMFMT_PIN(x) static_cast<void>(0)
 #define NUMFMT_PIN_PRODUCT(x) NUMFMT_OPAQUE(x)
 #else
@@ -250,6 +251,20 @@ NUMFMT_HD NUMFMT_INLINE double rounded_fma(double a, double b, double c) noexcep
 #else
     double r = __builtin_fma(a, b, c);
 #endif
+    NUMFMT_PIN(r);
+    return r;
+#endif
+}
+
+/// The square root; NaN below zero. Not constexpr: compilers have no constant one before C++26.
+NUMFMT_HD NUMFMT_INLINE float rounded_sqrt(float x) noexcept {
+#if defined(__CUDA_ARCH__)
+    float r = 0;
+    asm("sqrt.rn.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+#else
+    NUMFMT_PIN(x);
+    float r = __builtin_sqrtf(x);
     NUMFMT_PIN(r);
     return r;
 #endif

@@ -31,10 +31,11 @@ template <class Sum> class power_sums {
     NUMFMT_FN int64_t count() const noexcept { return count_; }
     /// 0 without elements.
     NUMFMT_FN value_type mean() const noexcept { return rounded_div(sum_.value(), divisor()); }
+    NUMFMT_FN value_type mean_of_squares() const noexcept { return rounded_div(squares_.value(), divisor()); }
     /// E[x^2] - E[x]^2; may be negative.
     NUMFMT_FN value_type variance() const noexcept {
         const value_type m = mean();
-        return rounded_sub(rounded_div(squares_.value(), divisor()), rounded_mul(m, m));
+        return rounded_sub(mean_of_squares(), rounded_mul(m, m));
     }
     NUMFMT_FN value_type value() const noexcept { return variance(); }
 

@@ -4,6 +4,7 @@
 
 #include "../block/quantize.hpp"
 #include "../numfmt.hpp"
+#include "norm_job.hpp"
 
 namespace numfmt::simd::detail {
 
@@ -70,11 +71,28 @@ struct scheme_functions {
                                       numfmt::detail::block_range& range);
 };
 
+/// What normalisations read and write without scales.
+using norm_types = type_list<float, bf16, fp16, fp8_e4m3, fp8_e5m2>;
+template <class T> constexpr int checked_norm_type_index() {
+    constexpr int i = index_in<numfmt::detail::remove_cv_t<T>, norm_types>;
+    static_assert(i < norm_types::size, "numfmt::simd: a normalisation takes float, bf16, fp16, fp8_e4m3 or fp8_e5m2");
+    return i;
+}
+template <class T> inline constexpr int norm_type_index = checked_norm_type_index<T>();
+
+/// Rows of one type: their statistics, and columns [first, first + n) of one normalised into y of another type.
+struct norm_functions {
+    accumulate::row_statistics (*statistics)(const norm_job&, int64_t row);
+    void (*apply[norm_types::size])(const norm_job&, int64_t row, const accumulate::row_statistics&, int64_t first,
+                                    int64_t n, void* y);
+};
+
 struct dispatch_table {
     const char* target;
     encode_function encode[all_formats::size][tensor_types::size];
     decode_function decode[all_formats::size][tensor_types::size];
     scheme_functions schemes[all_schemes::size];
+    norm_functions norms[norm_types::size];
 };
 
 /// The table for the CPU this runs on; defined in the library numfmt::simd.

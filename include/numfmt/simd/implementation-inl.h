@@ -9,6 +9,7 @@
 
 #include "dequantize-inl.h"
 #include "dispatch.hpp"
+#include "layernorm-inl.h"
 #include "quantize-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -44,6 +45,15 @@ void range_entry(const void* x, matrix_shape shape, int64_t stride, int64_t firs
     range = range_of_rows<S>(matrix_view<const Source>{static_cast<const Source*>(x), shape, stride}, first, last);
 }
 
+template <class X> accumulate::row_statistics statistics_entry(const detail::norm_job& job, int64_t row) {
+    return statistics_of<X>(job, row);
+}
+template <class X, class Y>
+void normalise_entry(const detail::norm_job& job, int64_t row, const accumulate::row_statistics& s, int64_t first,
+                     int64_t n, void* y) {
+    normalise_part<X>(job, row, s, first, n, static_cast<Y*>(y));
+}
+
 template <class... Formats> constexpr void fill_formats(detail::dispatch_table& t, type_list<Formats...>) {
     int i = 0;
     const auto fill = [&]<class Format, class... Types>(type_list<Types...>) {
@@ -65,10 +75,22 @@ template <class... Schemes> constexpr void fill_schemes(detail::dispatch_table& 
     (fill.template operator()<Schemes>(detail::matrix_types{}), ...);
 }
 
+template <class... Types> constexpr void fill_norms(detail::dispatch_table& t, type_list<Types...>) {
+    int i = 0;
+    const auto fill = [&]<class X>() {
+        int k = 0;
+        t.norms[i].statistics = statistics_entry<X>;
+        ((t.norms[i].apply[k] = normalise_entry<X, Types>, ++k), ...);
+        ++i;
+    };
+    (fill.template operator()<Types>(), ...);
+}
+
 inline constexpr detail::dispatch_table this_table = [] {
     detail::dispatch_table t{};
     fill_formats(t, all_formats{});
     fill_schemes(t, all_schemes{});
+    fill_norms(t, detail::norm_types{});
     return t;
 }();
 
