@@ -20,7 +20,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 DOCUMENT = HERE.parent / "accuracy.md"
-SECTIONS = ["intro", "attention", "weights"]
+SECTIONS = ["intro", "layernorm", "attention", "weights"]
 COMMAND = re.compile(r"^\{\{command ([\w-]+): (\w+) ?(.*)\}\}$", re.M)
 
 

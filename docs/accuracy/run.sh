@@ -18,7 +18,7 @@ install_wanted
 
 cd "$repo_root"
 cmake --preset release
-cmake --build --preset release -j "$jobs" --target numfmt_example_attention_error \
+cmake --build --preset release -j "$jobs" --target numfmt_example_layernorm_error numfmt_example_attention_error \
     numfmt_example_master_weights
 python3 docs/accuracy/report.py --run build/release/examples
 git --no-pager diff --stat -- docs/accuracy docs/accuracy.md

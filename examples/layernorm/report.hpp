@@ -191,6 +191,7 @@ inline void write_plot(const settings& s, const results& r) {
     plot.subtitle = "dashed: the bounds of one chain in fp32; 1 and more: nothing of it is right";
     plot.x_label = "mean / deviation";
     plot.y_label = "relative error";
+    plot.axis = example::x_axis::decades;
     const bool many = s.methods.size() > 12;
     for (const row_format input : s.inputs) {
         example::panel p;
