@@ -229,7 +229,8 @@ NUMFMT_FN float rounded_fma(float a, float b, float c) noexcept {
     return r;
 #else
 #if defined(NUMFMT_FMA_BY_CALL)
-    float (*const call)(float, float, float) = detail::opaque(&::fmaf);
+    using function = float(float, float, float);
+    function* const call = detail::opaque<function>(&::fmaf);
     float r = call(a, b, c);
 #else
     float r = __builtin_fmaf(a, b, c);
@@ -246,7 +247,8 @@ NUMFMT_HD NUMFMT_INLINE double rounded_fma(double a, double b, double c) noexcep
     return r;
 #else
 #if defined(NUMFMT_FMA_BY_CALL)
-    double (*const call)(double, double, double) = detail::opaque(&::fma);
+    using function = double(double, double, double);  // of the overloads that <cmath> may have put beside it
+    function* const call = detail::opaque<function>(&::fma);
     double r = call(a, b, c);
 #else
     double r = __builtin_fma(a, b, c);
